@@ -7,9 +7,8 @@ The forward pass here is the one that every measurement uses; `tests/test_model.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import dataclass
 from math import prod, sqrt
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from posym.errors import InputError
-from posym.files import replaced_folder
+from posym.files import file_digest, read_json, replaced_folder
 
 ROPE_BASE = 10000.0  # fixed in transformers' GPT-J
 
@@ -125,13 +124,25 @@ def rotate(vectors: Tensor, turns: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class LayerView:
-    """What enters the attention of one layer, before RoPE: normed [batch, slot, hidden], query and key alike."""
+    """What one layer's attention starts from, before RoPE: query and key [batch, slot, hidden], slots from `first` on."""
 
     layer: int
-    residual: Tensor
-    normed: Tensor
+    first: int
     query: Tensor
     key: Tensor
+
+
+@dataclass(frozen=True)
+class Prefix:
+    """Turned keys and values of tokens that come first, per layer [group, slot, hidden]; later rows share them by group."""
+
+    keys: list[Tensor]
+    values: list[Tensor]
+
+    @property
+    def slots(self) -> int:
+        """Number of tokens in the prefix."""
+        return self.keys[0].shape[1]
 
 
 def embed(parameters: Parameters, tokens: Tensor) -> Tensor:
@@ -166,3 +177,134 @@ def unembed(parameters: Parameters, residual: Tensor) -> Tensor:
         residual, gain.shape, gain, parameters["transformer.ln_f.bias"], parameters.shape.layer_norm_epsilon
     )
     return F.linear(final, parameters["lm_head.weight"], parameters["lm_head.bias"])
+
+
+def prefix_of(parameters: Parameters, tokens: Tensor) -> Prefix:
+    """Run tokens [group, slot] that other tokens will follow, keeping what those need; memory grows linearly with slots."""
+    keys, values = [], []
+    turns = rotations(torch.arange(tokens.shape[1], device=tokens.device), parameters.shape.planes, parameters.flat.dtype)
+    residual = embed(parameters, tokens)
+    for layer in range(parameters.shape.layers):
+        normed = normed_input(parameters, layer, residual)
+        keys.append(rotate(project(parameters, layer, "k_proj", normed), turns))
+        values.append(project(parameters, layer, "v_proj", normed))
+        if layer == parameters.shape.layers - 1:
+            break  # nobody reads what the last layer would write into a prefix
+        query = rotate(project(parameters, layer, "q_proj", normed), turns)
+        heads = (tensor.unsqueeze(1) for tensor in (query, keys[-1], values[-1]))
+        mixed = F.scaled_dot_product_attention(*heads, is_causal=True).squeeze(1)
+        residual = residual + project(parameters, layer, "out_proj", mixed) + feed_forward(parameters, layer, normed)
+    return Prefix(keys, values)
+
+
+def answer_logits(
+    parameters: Parameters,
+    tokens: Tensor,
+    prefix: Prefix | None = None,
+    observe: Callable[[LayerView], None] | None = None,
+) -> Tensor:
+    """Logits [batch, vocabulary] of the token after the last slot, dropout off.
+
+    tokens: integers [batch, slot]. With a `prefix` of G groups, batch is a multiple of G, and each run of batch / G rows
+    continues its group's prefix. `observe` is called once a layer with what its attention starts from.
+    The last layer is computed at the last slot only: nothing else is read from it.
+    """
+    shape = parameters.shape
+    first = prefix.slots if prefix else 0
+    slots = tokens.shape[1]
+    positions = torch.arange(first, first + slots, device=tokens.device)
+    turns = rotations(positions, shape.planes, parameters.flat.dtype)
+    future = torch.ones(slots, slots, dtype=torch.bool, device=tokens.device).triu(1)
+    residual = embed(parameters, tokens)
+    for layer in range(shape.layers):
+        last = layer == shape.layers - 1
+        normed = normed_input(parameters, layer, residual)
+        key = project(parameters, layer, "k_proj", normed)
+        query = project(parameters, layer, "q_proj", normed if observe or not last else normed[:, -1:])
+        if observe:
+            observe(LayerView(layer, first, query, key))
+        value = project(parameters, layer, "v_proj", normed)
+        if last:
+            query, normed, residual = query[:, -1:], normed[:, -1:], residual[:, -1:]
+        asking = query.shape[1]
+        query = rotate(query, turns[-asking:]) / sqrt(shape.hidden_size)
+        logits = (query @ rotate(key, turns).mT).masked_fill(future[-asking:], -torch.inf)
+        if prefix is None:
+            mixed = logits.softmax(-1) @ value
+        else:
+            groups = prefix.keys[layer].shape[0]
+            shared = query.reshape(groups, -1, shape.hidden_size) @ prefix.keys[layer].mT
+            weights = torch.cat([shared.view(*logits.shape[:2], first), logits], dim=-1).softmax(-1)
+            before = weights[..., :first].reshape(groups, -1, first) @ prefix.values[layer]
+            mixed = before.view(query.shape) + weights[..., first:] @ value
+        residual = residual + project(parameters, layer, "out_proj", mixed) + feed_forward(parameters, layer, normed)
+    return unembed(parameters, residual[:, -1])
+
+
+def save_checkpoint(parameters: Parameters, folder: Path, *, dropout: float) -> str:
+    """Write a folder that `GPTJForCausalLM.from_pretrained` loads; returns the SHA-256 of its `model.safetensors`."""
+    from safetensors.torch import save_file
+    from transformers import GPTJConfig
+
+    shape = parameters.shape
+    config = GPTJConfig(
+        vocab_size=shape.vocabulary,
+        n_positions=shape.positions,
+        n_embd=shape.hidden_size,
+        n_layer=shape.layers,
+        n_head=1,
+        n_inner=shape.mlp_size,
+        rotary_dim=shape.hidden_size,
+        activation_function="gelu_new",
+        layer_norm_epsilon=shape.layer_norm_epsilon,
+        resid_pdrop=dropout,
+        embd_pdrop=dropout,
+        attn_pdrop=dropout,
+        bos_token_id=None,
+        eos_token_id=None,
+        tie_word_embeddings=False,
+        architectures=["GPTJForCausalLM"],
+        dtype="float32",
+    )
+    with replaced_folder(folder) as temporary:
+        tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in parameters.named.items()}
+        save_file(tensors, temporary / "model.safetensors", metadata={"format": "pt"})
+        config.to_json_file(temporary / "config.json", use_diff=False)
+    return file_digest(folder / "model.safetensors")
+
+
+def load_checkpoint(folder: Path, digest: str | None = None) -> Parameters:
+    """Read a one-head GPT-J checkpoint; one that is missing, damaged or of another architecture raises `InputError`.
+
+    `digest` is the SHA-256 of `model.safetensors` that a manifest promises.
+    """
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    config, weights = read_json(folder / "config.json"), folder / "model.safetensors"
+    if not weights.is_file():
+        raise InputError(f"{weights} is missing: run the `training` stage again")
+    if digest is not None and file_digest(weights) != digest:
+        raise InputError(f"{weights} is not the file its manifest describes: delete its model folder and run the `training` stage again")
+    wanted = {"model_type": "gptj", "n_head": 1, "rotary_dim": config.get("n_embd"), "activation_function": "gelu_new"}
+    for key, value in wanted.items():
+        if config.get(key) != value:
+            raise InputError(f"{folder} is no one-head GPT-J: {key} is {config.get(key)}, expected {value}")
+    shape = Shape(
+        vocabulary=config["vocab_size"],
+        layers=config["n_layer"],
+        hidden_size=config["n_embd"],
+        mlp_size=config["n_inner"],
+        positions=config["n_positions"],
+        layer_norm_epsilon=config["layer_norm_epsilon"],
+    )
+    try:
+        tensors = load_file(weights)
+    except (SafetensorError, OSError) as error:
+        raise InputError(f"{weights} is damaged ({error}): delete its model folder and run the `training` stage again") from None
+    parameters = Parameters(shape)
+    for name, tensor in parameters.named.items():
+        if name not in tensors or tensors[name].shape != tensor.shape:
+            raise InputError(f"{weights} does not fit its config.json: tensor {name} is missing or has another shape")
+        tensor.copy_(tensors[name])
+    return parameters
