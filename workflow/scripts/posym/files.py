@@ -72,3 +72,8 @@ def file_digest(path: Path) -> str:
     """SHA-256 of a file's bytes, as hexadecimal text."""
     with Path(path).open("rb") as handle:
         return hashlib.file_digest(handle, "sha256").hexdigest()
+
+
+def combined_digest(paths: list[Path]) -> str:
+    """SHA-256 over several files' contents, whatever their order or place."""
+    return hashlib.sha256("".join(sorted(file_digest(path) for path in paths)).encode()).hexdigest()
