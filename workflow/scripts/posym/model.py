@@ -45,9 +45,11 @@ class Shape:
         vectors: dict[str, tuple[int, ...]] = {}
         for layer in range(self.layers):
             block = f"transformer.h.{layer}."
-            for name in ("q_proj", "k_proj", "v_proj", "out_proj"):
+            # The four that read the block's LayerNorm come first, so that training can take them as one stacked matrix.
+            for name in ("k_proj", "v_proj", "q_proj"):
                 matrices[f"{block}attn.{name}.weight"] = (hidden, hidden)
             matrices[f"{block}mlp.fc_in.weight"] = (mlp, hidden)
+            matrices[f"{block}attn.out_proj.weight"] = (hidden, hidden)
             matrices[f"{block}mlp.fc_out.weight"] = (hidden, mlp)
             vectors[f"{block}ln_1.weight"] = (hidden,)
             vectors[f"{block}ln_1.bias"] = (hidden,)
