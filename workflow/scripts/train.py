@@ -22,7 +22,7 @@ def stage(args: argparse.Namespace) -> None:
     torch.set_num_threads(args.threads)
     params = args.params
     model, training = params["model"], params["training"]
-    device = choose_device(training["device"])
+    device = choose_device(params["device"])
     manifest = read_manifest(args.data / "manifest.json")
     sequences = read_split(args.data, "train")
     shape = Shape(

@@ -74,3 +74,15 @@ def long_input_cores(task: Task, test: Sequences, *, items: int, prefixes: int, 
         chosen += groups
     rows = np.array(chosen).reshape(-1)
     return LongInputs(test[rows], np.repeat(np.arange(prefixes), size))
+
+
+def balanced_slice(sequences: Sequences, items: int) -> Sequences:
+    """The first `items` sequences with every hop class in an equal share, in their order: the same for every checkpoint."""
+    classes = np.unique(sequences.hops)
+    share, rest = divmod(items, len(classes))
+    if rest:
+        raise InputError(f"scores.items: {items} is no multiple of the {len(classes)} hop classes")
+    rows = [np.flatnonzero(sequences.hops == hops)[:share] for hops in classes]
+    if min(len(part) for part in rows) < share:
+        raise InputError(f"scores.items: {items} is more than the test split has: raise datasets.test or lower it")
+    return sequences[np.sort(np.concatenate(rows))]

@@ -1,0 +1,162 @@
+"""Accuracy by hop, and the positional and symbolic score of every head, from one forward pass an input.
+
+The score is the paper's (section 4; Urrutia et al., arXiv 2511.11579): swap two vectors that enter a layer, re-run the
+layer, compare the query's attention on the two slots with before. The query vector does not change and a cosine does not
+see the softmax's denominator, so one matrix holds every swap: M[slot, content] = q . R(query slot - slot) k_content /
+sqrt(d). After swapping i and j, slot i holds exp M[i, j] and slot j holds exp M[j, i]. No layer is run again.
+
+With logits a, b on two slots, the direction of (exp a, exp b) has cosines sqrt(sigmoid(2 (a - b))) and
+sqrt(sigmoid(2 (b - a))): only differences enter, nothing can overflow.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from posym.measure.bootstrap import mean_interval, resampling_weights
+from posym.model import LayerView, Parameters, answer_logits, as_planes, rotations
+from posym.tasks.base import Sequences
+
+BATCH_ITEMS = 256
+LAST_QUERY = "last"
+
+
+@dataclass(frozen=True)
+class ItemScores:
+    """Scores of one head at one query of each item: positional, symbolic [item, tau]; entropy (nats), self_mass [item]."""
+
+    positional: Tensor
+    symbolic: Tensor
+    entropy: Tensor
+    self_mass: Tensor
+
+
+def slot_content_logits(query: Tensor, query_slot: Tensor, key: Tensor) -> Tensor:
+    """M [item, slot, content]: the logit that the query would give a slot if that slot held a content.
+
+    query [item, hidden] and key [item, slot, hidden] before RoPE, query_slot int [item]. Slots after the query are
+    meaningless and have to be left out by the caller.
+    """
+    slots, hidden = key.shape[1:]
+    distance = (query_slot[:, None] - torch.arange(slots, device=key.device)).clamp(min=0)
+    table = rotations(torch.arange(slots, device=key.device), hidden // 2, key.dtype)
+    turned = torch.view_as_real(as_planes(query)[:, None] * table[distance]).flatten(-2)
+    return turned @ key.mT / sqrt(hidden)
+
+
+def head_scores(query: Tensor, query_slot: Tensor, key: Tensor, taus: list[float]) -> ItemScores:
+    """Scores of one head at one query an item; arguments as in `slot_content_logits`.
+
+    All swaps of two slots before the query count, weighted by softmax(|D_i - D_j| / tau) over the swaps, D being the
+    query's attention over all slots up to itself. A query needs two earlier slots.
+    """
+    logits = slot_content_logits(query, query_slot, key)
+    slots = key.shape[1]
+    here = torch.arange(slots, device=key.device)
+    held = logits.diagonal(dim1=1, dim2=2)
+    attention = held.masked_fill(here > query_slot[:, None], -torch.inf).softmax(-1)
+    first, second = torch.triu_indices(slots, slots, 1, device=key.device)
+    before = held[:, first] - held[:, second]
+    after = logits[:, first, second] - logits[:, second, first]
+    here_before, here_after = torch.sigmoid(2 * before), torch.sigmoid(2 * after)
+    there_before, there_after = torch.sigmoid(-2 * before), torch.sigmoid(-2 * after)
+    stays = (here_before * here_after).sqrt() + (there_before * there_after).sqrt()
+    travels = (there_before * here_after).sqrt() + (here_before * there_after).sqrt()
+    moved = (attention[:, first] - attention[:, second]).abs()
+    moved = moved.masked_fill(second >= query_slot[:, None], -torch.inf)
+    weights = [torch.softmax(moved / tau, dim=-1) for tau in taus]
+    return ItemScores(
+        positional=torch.stack([(weight * stays).sum(-1) for weight in weights], dim=-1),
+        symbolic=torch.stack([(weight * travels).sum(-1) for weight in weights], dim=-1),
+        entropy=torch.special.entr(attention).sum(-1),
+        self_mass=attention.gather(1, query_slot[:, None]).squeeze(1),
+    )
+
+
+def query_name(hop: int) -> str:
+    """Name of the query hop-k of a path: `last` for 1, then `hop-2` and so on, counted from the last token."""
+    return LAST_QUERY if hop == 1 else f"hop-{hop}"
+
+
+@torch.inference_mode()
+def measure_items(parameters: Parameters, items: Sequences, taus: list[float]) -> tuple[Tensor, dict[str, list[ItemScores]]]:
+    """Whether each item is answered correctly, bool [item], and per query a list over layers of its items' scores.
+
+    The query hop-k stands at path[k - 1]; only items with at least k hops have it, in their order.
+    """
+    device = parameters.flat.device
+    hops = range(1, int(items.hops.max()) + 1)
+    correct = []
+    found: dict[str, list[list[ItemScores]]] = {query_name(hop): [[] for _ in range(parameters.shape.layers)] for hop in hops}
+    for start in range(0, len(items), BATCH_ITEMS):
+        batch = items[slice(start, start + BATCH_ITEMS)]
+        tokens = torch.from_numpy(batch.tokens).to(device)
+        queries = {}
+        for hop in hops:
+            rows = np.flatnonzero(batch.hops >= hop)
+            if rows.size:
+                queries[query_name(hop)] = torch.from_numpy(rows).to(device), torch.from_numpy(batch.path[rows, hop - 1]).to(device)
+
+        def observe(view: LayerView, queries: dict[str, tuple[Tensor, Tensor]] = queries) -> None:
+            for name, (rows, slot) in queries.items():
+                found[name][view.layer].append(head_scores(view.query[rows, slot], slot, view.key[rows], taus))
+
+        logits = answer_logits(parameters, tokens, observe=observe)
+        correct.append(logits.argmax(-1).cpu() == torch.from_numpy(batch.answer))
+    joined = {
+        name: [
+            ItemScores(*(torch.cat([getattr(part, field) for part in parts]).cpu() for field in ItemScores.__dataclass_fields__))
+            for parts in layers
+        ]
+        for name, layers in found.items()
+    }
+    return torch.cat(correct), joined
+
+
+def accuracy_rows(step: int, correct: NDArray[np.bool_], hops: NDArray[np.int64]) -> list[dict[str, object]]:
+    """Rows of accuracy.parquet for one checkpoint: every hop class, and 0 for all items."""
+    rows: list[dict[str, object]] = []
+    for wanted in (0, *np.unique(hops)):
+        chosen = correct[(hops == wanted) | (wanted == 0)]
+        rows.append(
+            {
+                "step": step,
+                "hops": int(wanted),
+                "accuracy": float(chosen.mean()),
+                "correct": int(chosen.sum()),
+                "items": len(chosen),
+            }
+        )
+    return rows
+
+
+def score_rows(
+    step: int, scores: dict[str, list[ItemScores]], hops: NDArray[np.int64], taus: list[float], samples: int, seed: int
+) -> list[dict[str, object]]:
+    """Rows of scores.parquet for one checkpoint: means over items with 95 % bootstrap limits from `samples` resamplings."""
+    rows: list[dict[str, object]] = []
+    for hop, (query, layers) in enumerate(scores.items(), start=1):
+        having = hops[hops >= hop]
+        both = torch.stack([torch.stack([s.positional, s.symbolic]) for s in layers]).double()
+        values = both.movedim(2, 0).numpy()  # [item, layer, score, tau]
+        for wanted in (0, *np.unique(having)):
+            chosen = np.flatnonzero((having == wanted) | (wanted == 0))
+            weights = resampling_weights(chosen, samples, seed)
+            mean = values[chosen].mean(axis=0)
+            low, high = mean_interval(values[chosen], weights)
+            for layer, score in enumerate(layers):
+                entropy, self_mass = (float(part[chosen].double().mean()) for part in (score.entropy, score.self_mass))
+                for number, tau in enumerate(taus):
+                    row: dict[str, object] = {"step": step, "layer": layer, "head": 0, "query": query, "tau": tau}
+                    for which, name in enumerate(("positional", "symbolic")):
+                        row[name] = mean[layer, which, number]
+                        row[f"{name}_low"], row[f"{name}_high"] = low[layer, which, number], high[layer, which, number]
+                    row |= {"hops": int(wanted), "entropy": entropy, "self_mass": self_mass, "items": len(chosen)}
+                    rows.append(row)
+    return rows
