@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from posym.model import Parameters, as_planes, rotations
-from posym.training.dropout import LayerMasks, mask_size, masks_of
-from posym.training.network import Block, network_of
+from posym.training.dropout import mask_size, masks_of
+from posym.training.network import network_of
 from posym.training.optimizer import update
 from posym.training.recipe import Recipe
 
