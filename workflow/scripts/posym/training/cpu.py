@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from posym.model import Parameters, as_planes, rotations
-from posym.training.dropout import LayerMasks, mask_size, masks_of
-from posym.training.network import Block, network_of
+from posym.training.dropout import mask_size, masks_of
+from posym.training.network import network_of
 from posym.training.optimizer import update
 from posym.training.recipe import Recipe
 
@@ -183,7 +183,7 @@ class CpuEngine:
             projected = product(normed, weights.projections.t(), memory.projection_bias)
             for_slots, for_queries = projected[:, : 2 * hidden], projected[:, 2 * hidden :]
         else:
-            at_query = normed.view(batch, slots, hidden)[:, -1]
+            at_query = normed.view(batch, slots, hidden)[:, -1].contiguous()  # oneDNN is slow on strides
             for_slots = product(normed, weights.projections[: 2 * hidden].t())
             for_queries = product(at_query, weights.projections[2 * hidden :].t(), memory.projection_bias[2 * hidden :])
         key, value = for_slots.view(batch, slots, -1).split(hidden, dim=-1)
@@ -266,13 +266,14 @@ class CpuEngine:
         torch.mul(as_planes(torch.bmm(scores.transpose(1, 2), memory.query)), back, out=as_planes(key))
         torch.mul(as_planes(torch.bmm(scores, memory.key)), back[-queries:], out=as_planes(query))
 
+        # Transposed products: oneDNN copies a transposed left factor, so that should be the narrow one.
         if whole:
-            gradients.projections.copy_(product(stacked.t(), normed))
+            gradients.projections.copy_(product(normed.t(), stacked).t())
             grad_normed = product(stacked, weights.projections)
         else:
-            at_query = normed.view(batch, slots, hidden)[:, -1]
-            gradients.projections[: 2 * hidden] = product(for_slots.t(), normed)
-            gradients.projections[2 * hidden :] = product(for_queries.t(), at_query)
+            at_query = normed.view(batch, slots, hidden)[:, -1].contiguous()  # oneDNN is slow on strides
+            gradients.projections[: 2 * hidden] = product(normed.t(), for_slots.contiguous()).t()
+            gradients.projections[2 * hidden :] = product(at_query.t(), for_queries.contiguous()).t()
             grad_normed = product(for_slots, weights.projections[: 2 * hidden])
             grad_normed.view(batch, slots, hidden)[:, -1] += product(for_queries, weights.projections[2 * hidden :])
         below, gain, bias = torch.ops.aten.native_layer_norm_backward(

@@ -1,0 +1,308 @@
+"""Speed of training on one CPU core, side by side: our engine, transformers' Trainer, a plain loop, matrix products alone.
+
+One repetition runs a few optimizer steps of every contender in turn, so that a disturbance of the machine meets all of
+them; ratios are taken within a repetition. Model and batch default to the paper's (12 layers, batch 64 x 17 tokens).
+The limit is the time that the same matrix products take alone, by torch.mm and by the engine's own product; the fraction
+reported refers to the faster of the two.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import platform
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "workflow" / "scripts"))
+
+import torch  # noqa: E402
+from posym.model import Parameters, Shape, initial_parameters  # noqa: E402
+from posym.training.cpu import CpuEngine, product  # noqa: E402
+from posym.training.recipe import Recipe  # noqa: E402
+from torch import Tensor  # noqa: E402
+from torch.nn import functional as F  # noqa: E402
+from transformers import (  # noqa: E402
+    GPTJConfig,
+    GPTJForCausalLM,
+    Trainer,
+    TrainerCallback,
+    TrainingArguments,
+    get_linear_schedule_with_warmup,
+)
+from transformers.utils import logging  # noqa: E402
+
+COLUMNS = (
+    "work,case,ours,peer,unit,peer_name,ratio_min,ratio_median,ratio_max,limit_fraction,repetitions,device,command,date"
+).split(",")
+
+
+def peer_model(parameters: Parameters, attention: str, dropout: float) -> GPTJForCausalLM:
+    """transformers' GPT-J with the same weights."""
+    shape = parameters.shape
+    config = GPTJConfig(
+        vocab_size=shape.vocabulary,
+        n_positions=shape.positions,
+        n_embd=shape.hidden_size,
+        n_layer=shape.layers,
+        n_head=1,
+        n_inner=shape.mlp_size,
+        rotary_dim=shape.hidden_size,
+        activation_function="gelu_new",
+        embd_pdrop=dropout,
+        attn_pdrop=dropout,
+        resid_pdrop=dropout,
+        tie_word_embeddings=False,
+        use_cache=False,
+        bos_token_id=None,
+        eos_token_id=None,
+        attn_implementation=attention,
+    )
+    model = GPTJForCausalLM(config)
+    model.load_state_dict({name: tensor.clone() for name, tensor in parameters.named.items()})
+    return model.train()
+
+
+class Rows(torch.utils.data.Dataset[dict[str, Tensor]]):
+    """The training set as Trainer wants it."""
+
+    def __init__(self, tokens: Tensor, answers: Tensor) -> None:
+        self.tokens, self.answers = tokens, answers
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def __getitem__(self, row: int) -> dict[str, Tensor]:
+        return {"input_ids": self.tokens[row], "labels": self.answers[row]}
+
+
+class AnswerTrainer(Trainer):
+    """Trainer with this task's loss, which spares it the output head at every slot but the last."""
+
+    def compute_loss(self, model: Any, inputs: dict[str, Tensor], *_: Any, **__: Any) -> Tensor:
+        logits = model(inputs["input_ids"], logits_to_keep=1).logits[:, -1]
+        return F.cross_entropy(logits, inputs["labels"])
+
+
+class Clock(TrainerCallback):
+    """When each optimizer step of a Trainer ended."""
+
+    def __init__(self) -> None:
+        self.ends: list[float] = []
+
+    def on_step_end(self, *_: Any, **__: Any) -> None:
+        self.ends.append(time.perf_counter())
+
+
+def trainer_steps(model: GPTJForCausalLM, rows: Rows, recipe: Recipe, steps: int) -> float:
+    """Seconds a step of `Trainer`, its start-up and first step left out."""
+    clock = Clock()
+    with tempfile.TemporaryDirectory() as folder:
+        arguments = TrainingArguments(
+            output_dir=folder,
+            max_steps=steps + 1,
+            per_device_train_batch_size=recipe.batch_size,
+            learning_rate=recipe.learning_rate,
+            warmup_steps=recipe.warmup_steps,
+            adam_beta1=recipe.betas[0],
+            adam_beta2=recipe.betas[1],
+            adam_epsilon=recipe.epsilon,
+            weight_decay=recipe.weight_decay,
+            max_grad_norm=recipe.gradient_clip,
+            lr_scheduler_type="linear",
+            logging_strategy="no",
+            save_strategy="no",
+            report_to=[],
+            disable_tqdm=True,
+            use_cpu=True,
+            dataloader_num_workers=0,
+        )
+        AnswerTrainer(model=model, args=arguments, train_dataset=rows, callbacks=[clock]).train()
+    return (clock.ends[-1] - clock.ends[0]) / steps
+
+
+def plain_loop(model: GPTJForCausalLM, tokens: Tensor, answers: Tensor, recipe: Recipe) -> Callable[[int], float]:
+    """transformers' model in the leanest loop that autograd allows: fused AdamW, batches by index."""
+    optimizer = torch.optim.AdamW(
+        model.parameters(),
+        lr=recipe.learning_rate,
+        betas=recipe.betas,
+        eps=recipe.epsilon,
+        weight_decay=recipe.weight_decay,
+        fused=True,
+    )
+    schedule = get_linear_schedule_with_warmup(optimizer, recipe.warmup_steps, recipe.steps)
+    done = 0
+
+    def seconds(steps: int) -> float:
+        nonlocal done
+        start = time.perf_counter()
+        for _ in range(steps):
+            rows = torch.from_numpy(recipe.batch_rows(done, len(tokens)))
+            logits = model(tokens[rows], logits_to_keep=1).logits[:, -1]
+            optimizer.zero_grad()
+            F.cross_entropy(logits, answers[rows]).backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), recipe.gradient_clip)
+            optimizer.step()
+            schedule.step()
+            done += 1
+        return (time.perf_counter() - start) / steps
+
+    return seconds
+
+
+def dense_products(shape: Shape, batch: int, slots: int) -> list[tuple[Tensor, Tensor, Tensor]]:
+    """Operands and results of the dense products of a step, forward and backward; those inside the attention left out."""
+    hidden, mlp = shape.hidden_size, shape.mlp_size
+    every, query = batch * slots, batch  # rows
+    layer = [(every, hidden, 3 * hidden + mlp), (every, hidden, hidden), (every, mlp, hidden)]
+    last = [(every, hidden, 2 * hidden), (query, hidden, hidden + mlp), (query, hidden, hidden), (query, mlp, hidden)]
+    found = []
+    for rows, inputs, outputs in layer * (shape.layers - 1) + last + [(query, hidden, shape.vocabulary)]:
+        vectors, weights, gradient = torch.randn(rows, inputs), torch.randn(outputs, inputs), torch.randn(rows, outputs)
+        found += [
+            (vectors, weights.t(), torch.empty(rows, outputs)),
+            (gradient, weights, torch.empty(rows, inputs)),
+            # Either orientation gives the weights' gradient: the faster one is taken.
+            (vectors.t(), gradient, torch.empty(inputs, outputs))
+            if inputs <= outputs
+            else (gradient.t(), vectors, torch.empty(outputs, inputs)),
+        ]
+    return found
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def timed(work: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def cpu_name() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()
+
+
+def measure(arguments: argparse.Namespace) -> dict[str, list[float]]:
+    """Seconds a step of every contender, one value a repetition."""
+    shape = Shape(arguments.vocabulary, arguments.layers, arguments.hidden, arguments.mlp, positions=64)
+    steps, repetitions = arguments.steps, arguments.repetitions
+    total = (steps + 1) * (repetitions + 1)
+    recipe = Recipe(total, arguments.batch, 1e-4, total // 9, (0.95, 0.999), 1e-8, 1e-4, 1.0, arguments.dropout, 0)
+    generator = torch.Generator().manual_seed(0)
+    tokens = torch.randint(0, shape.vocabulary, (20_000, arguments.slots), generator=generator)
+    answers = torch.randint(0, shape.vocabulary, (len(tokens),), generator=generator)
+    parameters = initial_parameters(shape, seed=0, standard_deviation=0.02)
+    models = {attention: peer_model(parameters, attention, recipe.dropout) for attention in ("eager", "sdpa")}
+    loop = plain_loop(peer_model(parameters, "sdpa", recipe.dropout), tokens, answers, recipe)
+    engine = CpuEngine(parameters, tokens.to(torch.uint16), answers, recipe)
+    products = dense_products(shape, recipe.batch_size, arguments.slots)
+    rows = Rows(tokens, answers)
+    contenders: dict[str, Callable[[int], float]] = {
+        "ours": lambda turn: timed(lambda: engine.run(turn * steps, (turn + 1) * steps)) / steps,
+        "Trainer (eager)": lambda turn: trainer_steps(models["eager"], rows, recipe, steps),
+        "Trainer (sdpa)": lambda turn: trainer_steps(models["sdpa"], rows, recipe, steps),
+        "plain loop (sdpa)": lambda turn: loop(steps),
+        "products alone (torch.mm)": lambda turn: timed(
+            lambda: [torch.mm(left, right, out=out) for _ in range(steps) for left, right, out in products]
+        )
+        / steps,
+        "products alone (the engine's)": lambda turn: timed(
+            lambda: [product(left, right).numel() for _ in range(steps) for left, right, _ in products]
+        )
+        / steps,
+    }
+    seconds: dict[str, list[float]] = {name: [] for name in contenders}
+    for turn in range(repetitions + 1):  # the first is a warm-up
+        for name, work in contenders.items():
+            value = work(turn)
+            if turn > 0:
+                seconds[name].append(value)
+    return seconds
+
+
+def rows_of(seconds: dict[str, list[float]], arguments: argparse.Namespace) -> list[dict[str, Any]]:
+    """One row a comparison, in the columns of benchmarks/results.csv."""
+    ours = seconds.pop("ours")
+    limits = [min(pair) for pair in zip(*(seconds[name] for name in seconds if "alone" in name), strict=True)]
+    fraction = statistics.median(limit / own for limit, own in zip(limits, ours, strict=True))
+    trainers = sorted((name for name in seconds if "Trainer" in name), key=lambda name: statistics.median(seconds[name]))
+    case = (
+        f"{arguments.layers} layers of {arguments.hidden}/{arguments.mlp}, batch {arguments.batch} x {arguments.slots}, "
+        f"dropout {arguments.dropout}, float32, 1 core"
+    )
+    found = []
+    for name in [*trainers, *(name for name in seconds if name not in trainers)]:
+        ratios = [peer / own for peer, own in zip(seconds[name], ours, strict=True)]
+        found.append(
+            {
+                "work": "train",
+                "case": case,
+                "ours": f"{1 / statistics.median(ours):.2f}",
+                "peer": f"{1 / statistics.median(seconds[name]):.2f}",
+                "unit": "steps/s",
+                "peer_name": f"transformers {name}" if "alone" not in name else name,
+                "ratio_min": f"{min(ratios):.2f}",
+                "ratio_median": f"{statistics.median(ratios):.2f}",
+                "ratio_max": f"{max(ratios):.2f}",
+                "limit_fraction": f"{fraction:.2f}",
+                "repetitions": len(ratios),
+                "device": cpu_name(),
+                "command": " ".join(["python", "benchmarks/train.py", *sys.argv[1:]]),
+                "date": datetime.now(UTC).date().isoformat(),
+            }
+        )
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--layers", type=int, default=12)
+    parser.add_argument("--hidden", type=int, default=128, help="hidden size, which is also the head's")
+    parser.add_argument("--mlp", type=int, default=512)
+    parser.add_argument("--vocabulary", type=int, default=136)
+    parser.add_argument("--batch", type=int, default=64, help="sequences a batch")
+    parser.add_argument("--slots", type=int, default=17, help="tokens a sequence")
+    parser.add_argument("--dropout", type=float, default=0.1)
+    parser.add_argument("--steps", type=int, default=5, help="optimizer steps a contender and repetition")
+    parser.add_argument("--repetitions", type=int, default=9)
+    parser.add_argument("--write", action="store_true", help="append the rows to benchmarks/results.csv")
+    arguments = parser.parse_args()
+    logging.set_verbosity_error()
+    with one_thread():
+        rows = rows_of(measure(arguments), arguments)
+    print(f"{rows[0]['case']}; {rows[0]['device']}; {rows[0]['repetitions']} repetitions")
+    print(f"ours: {rows[0]['ours']} steps/s, {float(rows[0]['limit_fraction']):.0%} of the products' limit")
+    for row in rows:
+        ratio = f"{row['ratio_median']} [{row['ratio_min']}, {row['ratio_max']}]"
+        print(f"{row['peer_name']:40s} {row['peer']:>7s} steps/s   its time over ours {ratio}")
+    if arguments.write:
+        target = ROOT / "benchmarks" / "results.csv"
+        new = not target.exists()
+        with target.open("a", newline="", encoding="utf-8") as handle:
+            writer = csv.DictWriter(handle, COLUMNS, lineterminator="\n")
+            if new:
+                writer.writeheader()
+            writer.writerows(rows)
+
+
+if __name__ == "__main__":
+    main()
