@@ -25,9 +25,6 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "workflow" / "scripts"))
 
 import torch  # noqa: E402
-from posym.model import Parameters, Shape, initial_parameters  # noqa: E402
-from posym.training.cpu import CpuEngine, product  # noqa: E402
-from posym.training.recipe import Recipe  # noqa: E402
 from torch import Tensor  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 from transformers import (  # noqa: E402
@@ -40,9 +37,11 @@ from transformers import (  # noqa: E402
 )
 from transformers.utils import logging  # noqa: E402
 
-COLUMNS = (
-    "work,case,ours,peer,unit,peer_name,ratio_min,ratio_median,ratio_max,limit_fraction,repetitions,device,command,date"
-).split(",")
+from posym.model import Parameters, Shape, initial_parameters  # noqa: E402
+from posym.training.cpu import CpuEngine, product  # noqa: E402
+from posym.training.recipe import Recipe  # noqa: E402
+
+COLUMNS = ["work", "case", "ours", "peer", "unit", "peer_name", "ratio_min", "ratio_median", "ratio_max", "limit_fraction", "repetitions", "device", "command", "date"]
 
 
 def peer_model(parameters: Parameters, attention: str, dropout: float) -> GPTJForCausalLM:

@@ -11,15 +11,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
+from torch.nn import functional as F
+from transformers import GPTJConfig, GPTJForCausalLM, get_linear_schedule_with_warmup
+
 from posym.model import Parameters, Shape, initial_parameters, plane_angles, rotations
 from posym.training import cpu
 from posym.training.cpu import CpuEngine
 from posym.training.cuda import CudaEngine, answer_loss
 from posym.training.network import network_of
 from posym.training.recipe import Recipe
-from torch import Tensor
-from torch.nn import functional as F
-from transformers import GPTJConfig, GPTJForCausalLM, get_linear_schedule_with_warmup
 
 SMALL = Shape(vocabulary=19, layers=3, hidden_size=16, mlp_size=48, positions=32)
 PAPER = Shape(vocabulary=136, layers=12, hidden_size=128, mlp_size=512, positions=32)

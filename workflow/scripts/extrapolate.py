@@ -40,7 +40,15 @@ def stage(args: argparse.Namespace) -> None:
                 parameters, sequences.tokens, sequences.answer, extra, prefix, params["batch_tokens"]
             )
             rows += extrapolation_rows(
-                step, extra, length, sequences.hops, prefix, correct, margin, params["bootstrap_samples"], params["seed"]
+                step,
+                extra,
+                length,
+                sequences.hops,
+                prefix,
+                correct,
+                margin,
+                params["bootstrap_samples"],
+                params["seed"],
             )
             done += length
             progress.update(done, f"{length} tokens")

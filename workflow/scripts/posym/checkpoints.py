@@ -17,7 +17,9 @@ class Checkpoints:
         self.folder, self.device = folder, device
         manifest = read_json(folder / "manifest.json")
         if not isinstance(manifest, dict) or "checkpoints" not in manifest:
-            raise InputError(f"{folder / 'manifest.json'} is no model manifest: delete it and run the `training` stage again")
+            raise InputError(
+                f"{folder / 'manifest.json'} is no model manifest: delete it and run the `training` stage again"
+            )
         self.digests = {int(name.removeprefix("step-")): digest for name, digest in manifest["checkpoints"].items()}
         self.steps = sorted(self.digests)
 
@@ -28,7 +30,9 @@ class Checkpoints:
                 f"{self.folder} has no checkpoint of step {step}: its steps are {self.steps[0]} to {self.steps[-1]};"
                 " add it to training.extra_checkpoints"
             )
-        return load_checkpoint(self.folder / "checkpoints" / f"step-{step:05d}", self.digests[step]).to(device=self.device)
+        return load_checkpoint(self.folder / "checkpoints" / f"step-{step:05d}", self.digests[step]).to(
+            device=self.device
+        )
 
     def __iter__(self) -> Iterator[tuple[int, Parameters]]:
         return ((step, self.load(step)) for step in self.steps)

@@ -65,7 +65,9 @@ def read_json(path: Path) -> Any:
     except FileNotFoundError:
         raise InputError(f"{path} is missing: run the stage that makes it again") from None
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} is not readable JSON ({error}): delete it and run the stage that makes it again") from None
+        raise InputError(
+            f"{path} is not readable JSON ({error}): delete it and run the stage that makes it again"
+        ) from None
 
 
 def file_digest(path: Path) -> str:

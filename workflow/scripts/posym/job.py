@@ -33,7 +33,9 @@ def parser(rule: str, description: str | None) -> argparse.ArgumentParser:
     return made
 
 
-def run(arguments: argparse.ArgumentParser, stage: Callable[[argparse.Namespace], None], packages: Sequence[str]) -> None:
+def run(
+    arguments: argparse.ArgumentParser, stage: Callable[[argparse.Namespace], None], packages: Sequence[str]
+) -> None:
     """Parse, check that `packages` come from this interpreter's own environment, run the stage, and exit with its status.
 
     `InputError` and operating-system errors become one sentence in log and standard error (exit status 1).
@@ -52,7 +54,11 @@ def run(arguments: argparse.ArgumentParser, stage: Callable[[argparse.Namespace]
         log.error("error: %s", error)
         raise SystemExit(1) from None
     except OSError as error:
-        log.error("error: %s: %s (free space, permissions?); results that were complete are untouched", error.filename, error.strerror)
+        log.error(
+            "error: %s: %s (free space, permissions?); results that were complete are untouched",
+            error.filename,
+            error.strerror,
+        )
         raise SystemExit(1) from None
     except Exception:
         log.exception("this is a bug in the workflow:")
@@ -74,7 +80,9 @@ def _check_packages(rule: str, packages: Sequence[str]) -> None:
     for package in packages:
         found = importlib.util.find_spec(package)
         if found is None or found.origin is None:
-            raise InputError(f"package {package} is not installed in {sys.prefix}: add it to envs/{rule}.yaml (or, without conda, to requirements.txt)")
+            raise InputError(
+                f"package {package} is not installed in {sys.prefix}: add it to envs/{rule}.yaml (or, without conda, to requirements.txt)"
+            )
         if not Path(found.origin).resolve().is_relative_to(Path(sys.prefix).resolve()):
             raise InputError(
                 f"package {package} comes from {found.origin}, outside the environment {sys.prefix}: add it to envs/{rule}.yaml"

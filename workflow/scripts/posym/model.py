@@ -184,7 +184,9 @@ def unembed(parameters: Parameters, residual: Tensor) -> Tensor:
 def prefix_of(parameters: Parameters, tokens: Tensor) -> Prefix:
     """Run tokens [group, slot] that other tokens will follow, keeping what those need; memory grows linearly with slots."""
     keys, values = [], []
-    turns = rotations(torch.arange(tokens.shape[1], device=tokens.device), parameters.shape.planes, parameters.flat.dtype)
+    turns = rotations(
+        torch.arange(tokens.shape[1], device=tokens.device), parameters.shape.planes, parameters.flat.dtype
+    )
     residual = embed(parameters, tokens)
     for layer in range(parameters.shape.layers):
         normed = normed_input(parameters, layer, residual)
@@ -193,8 +195,8 @@ def prefix_of(parameters: Parameters, tokens: Tensor) -> Prefix:
         if layer == parameters.shape.layers - 1:
             break  # nobody reads what the last layer would write into a prefix
         query = rotate(project(parameters, layer, "q_proj", normed), turns)
-        heads = (tensor.unsqueeze(1) for tensor in (query, keys[-1], values[-1]))
-        mixed = F.scaled_dot_product_attention(*heads, is_causal=True).squeeze(1)
+        query, key, value = (tensor.unsqueeze(1) for tensor in (query, keys[-1], values[-1]))  # one head
+        mixed = F.scaled_dot_product_attention(query, key, value, is_causal=True).squeeze(1)
         residual = residual + project(parameters, layer, "out_proj", mixed) + feed_forward(parameters, layer, normed)
     return Prefix(keys, values)
 
@@ -287,7 +289,9 @@ def load_checkpoint(folder: Path, digest: str | None = None) -> Parameters:
     if not weights.is_file():
         raise InputError(f"{weights} is missing: run the `training` stage again")
     if digest is not None and file_digest(weights) != digest:
-        raise InputError(f"{weights} is not the file its manifest describes: delete its model folder and run the `training` stage again")
+        raise InputError(
+            f"{weights} is not the file its manifest describes: delete its model folder and run the `training` stage again"
+        )
     wanted = {"model_type": "gptj", "n_head": 1, "rotary_dim": config.get("n_embd"), "activation_function": "gelu_new"}
     for key, value in wanted.items():
         if config.get(key) != value:
@@ -303,7 +307,9 @@ def load_checkpoint(folder: Path, digest: str | None = None) -> Parameters:
     try:
         tensors = load_file(weights)
     except (SafetensorError, OSError) as error:
-        raise InputError(f"{weights} is damaged ({error}): delete its model folder and run the `training` stage again") from None
+        raise InputError(
+            f"{weights} is damaged ({error}): delete its model folder and run the `training` stage again"
+        ) from None
     parameters = Parameters(shape)
     for name, tensor in parameters.named.items():
         if name not in tensors or tensors[name].shape != tensor.shape:

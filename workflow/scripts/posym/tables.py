@@ -88,9 +88,13 @@ def read_provenance(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         raise InputError(f"{path} is missing: run the stage that makes it again") from None
     except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{path} is no readable Parquet file ({_first_line(error)}): delete it and run the stage that makes it again") from None
+        raise InputError(
+            f"{path} is no readable Parquet file ({_first_line(error)}): delete it and run the stage that makes it again"
+        ) from None
     if METADATA_KEY not in metadata:
-        raise InputError(f"{path} was not written by this workflow (no `posym` metadata): delete it and run the stage that makes it again")
+        raise InputError(
+            f"{path} was not written by this workflow (no `posym` metadata): delete it and run the stage that makes it again"
+        )
     return json.loads(metadata[METADATA_KEY])
 
 
@@ -104,7 +108,9 @@ def read_table(path: Path, contract: Contract, digest: str | None = None) -> pa.
         table = pq.read_table(path, page_checksum_verification=True)
         found = content_digest(table) if table.num_rows else None
     except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{path} is damaged ({_first_line(error)}): delete it and run the stage that makes it again") from None
+        raise InputError(
+            f"{path} is damaged ({_first_line(error)}): delete it and run the stage that makes it again"
+        ) from None
     if found is None:
         raise InputError(f"{path} has no rows: delete it and run the stage that makes it again")
     for name, kind in contract.columns.items():

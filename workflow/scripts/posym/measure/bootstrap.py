@@ -29,7 +29,9 @@ def mean_interval(values: Values, weights: Values) -> tuple[Values, Values]:
     return low.reshape(values.shape[1:]), high.reshape(values.shape[1:])
 
 
-def share_interval(correct: NDArray[np.bool_], clusters: NDArray[np.int64], samples: int, seed: int) -> tuple[float, float]:
+def share_interval(
+    correct: NDArray[np.bool_], clusters: NDArray[np.int64], samples: int, seed: int
+) -> tuple[float, float]:
     """Interval (low, high) of the share of `correct` [item], clusters resampled whole.
 
     Where all items agree no resampling can show any spread: there it is the Wilson interval with one trial a cluster.

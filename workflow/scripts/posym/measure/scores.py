@@ -85,7 +85,9 @@ def query_name(hop: int) -> str:
 
 
 @torch.inference_mode()
-def measure_items(parameters: Parameters, items: Sequences, taus: list[float]) -> tuple[Tensor, dict[str, list[ItemScores]]]:
+def measure_items(
+    parameters: Parameters, items: Sequences, taus: list[float]
+) -> tuple[Tensor, dict[str, list[ItemScores]]]:
     """Whether each item is answered correctly, bool [item], and per query a list over layers of its items' scores.
 
     The query hop-k stands at path[k - 1]; only items with at least k hops have it, in their order.
@@ -93,7 +95,9 @@ def measure_items(parameters: Parameters, items: Sequences, taus: list[float]) -
     device = parameters.flat.device
     hops = range(1, int(items.hops.max()) + 1)
     correct = []
-    found: dict[str, list[list[ItemScores]]] = {query_name(hop): [[] for _ in range(parameters.shape.layers)] for hop in hops}
+    found: dict[str, list[list[ItemScores]]] = {
+        query_name(hop): [[] for _ in range(parameters.shape.layers)] for hop in hops
+    }
     for start in range(0, len(items), BATCH_ITEMS):
         batch = items[slice(start, start + BATCH_ITEMS)]
         tokens = torch.from_numpy(batch.tokens).to(device)
@@ -101,7 +105,10 @@ def measure_items(parameters: Parameters, items: Sequences, taus: list[float]) -
         for hop in hops:
             rows = np.flatnonzero(batch.hops >= hop)
             if rows.size:
-                queries[query_name(hop)] = torch.from_numpy(rows).to(device), torch.from_numpy(batch.path[rows, hop - 1]).to(device)
+                queries[query_name(hop)] = (
+                    torch.from_numpy(rows).to(device),
+                    torch.from_numpy(batch.path[rows, hop - 1]).to(device),
+                )
 
         def observe(view: LayerView, queries: dict[str, tuple[Tensor, Tensor]] = queries) -> None:
             for name, (rows, slot) in queries.items():
@@ -111,7 +118,12 @@ def measure_items(parameters: Parameters, items: Sequences, taus: list[float]) -
         correct.append(logits.argmax(-1).cpu() == torch.from_numpy(batch.answer))
     joined = {
         name: [
-            ItemScores(*(torch.cat([getattr(part, field) for part in parts]).cpu() for field in ItemScores.__dataclass_fields__))
+            ItemScores(
+                *(
+                    torch.cat([getattr(part, field) for part in parts]).cpu()
+                    for field in ItemScores.__dataclass_fields__
+                )
+            )
             for parts in layers
         ]
         for name, layers in found.items()

@@ -30,7 +30,9 @@ class Vocabulary:
         ids = {token: number for number, token in enumerate(self.tokens)}
         unknown = [token for token in text.split() if token not in ids]
         if unknown:
-            raise InputError(f"{unknown[0]!r} is not a token of this task: its tokens are {self.tokens[0]} to {self.tokens[-1]}")
+            raise InputError(
+                f"{unknown[0]!r} is not a token of this task: its tokens are {self.tokens[0]} to {self.tokens[-1]}"
+            )
         return [ids[token] for token in text.split()]
 
     def decode(self, ids: Array | list[int]) -> str:
@@ -56,9 +58,7 @@ class Sequences:
         return len(self.answer)
 
     def __getitem__(self, rows: Array | slice) -> Sequences:
-        return Sequences(
-            self.tokens[rows], self.answer[rows], self.hops[rows], self.answer_slot[rows], self.path[rows]
-        )
+        return Sequences(self.tokens[rows], self.answer[rows], self.hops[rows], self.answer_slot[rows], self.path[rows])
 
     @staticmethod
     def concatenated(parts: list[Sequences]) -> Sequences:
@@ -136,7 +136,9 @@ class Task(ABC):
 
     def _sample_class(self, random: np.random.Generator, hops: int, count: int) -> Sequences:
         cells = len(self.answers) * self.target_window
-        repeated = np.concatenate([np.tile(np.arange(cells), count // cells), random.permutation(cells)[: count % cells]])
+        repeated = np.concatenate(
+            [np.tile(np.arange(cells), count // cells), random.permutation(cells)[: count % cells]]
+        )
         answer, answer_slot = self.answers[repeated // self.target_window], repeated % self.target_window
         path = self.paths(random, hops, answer_slot)
         tokens = self.fill(random, hops, answer, path)

@@ -18,7 +18,9 @@ def split_sequences(task: Task, sizes: dict[str, int], seed: int) -> dict[str, S
     """
     for name, size in sizes.items():
         if size % task.hops:
-            raise InputError(f"datasets.{name}: {size} is no multiple of hops: {task.hops}, so the classes cannot be equal")
+            raise InputError(
+                f"datasets.{name}: {size} is no multiple of hops: {task.hops}, so the classes cannot be equal"
+            )
     random = np.random.default_rng([seed, 0])
     everything = task.sample(random, sum(sizes.values()))
     by_class = [np.flatnonzero(everything.hops == hops) for hops in range(1, task.hops + 1)]

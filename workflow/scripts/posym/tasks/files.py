@@ -65,7 +65,9 @@ def _check_with_datasets(path: Path, digest: str) -> None:
     with tempfile.TemporaryDirectory() as cache:  # the shared cache below the home folder races between jobs
         loaded = Dataset.from_parquet(str(path), cache_dir=cache, keep_in_memory=True)
         if content_digest(pa.table(loaded.data.table).combine_chunks()) != digest:
-            raise InputError(f"{path} reads differently through `datasets` than it was written: check the disk and rerun")
+            raise InputError(
+                f"{path} reads differently through `datasets` than it was written: check the disk and rerun"
+            )
 
 
 def read_split(folder: Path, name: str) -> Sequences:
@@ -128,7 +130,9 @@ def read_long_inputs(folder: Path) -> Iterator[tuple[int, Sequences, Array]]:
     extras = table.column("extra").to_numpy()
     for extra in np.unique(extras):
         part = table.filter(pa.array(extras == extra))
-        columns = {name: part.column(name).to_numpy().astype(np.int64) for name in ("answer", "hops", "answer_slot", "prefix")}
+        columns = {
+            name: part.column(name).to_numpy().astype(np.int64) for name in ("answer", "hops", "answer_slot", "prefix")
+        }
         prefix = columns.pop("prefix")
         path = np.full((len(prefix), 1), NO_SLOT)
         yield int(extra), Sequences(tokens=matrix(part, "tokens").astype(np.int64), path=path, **columns), prefix

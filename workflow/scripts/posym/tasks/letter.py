@@ -25,12 +25,16 @@ class LetterTask(Task):
                 f"letters: {letters} is too few for hops: {hops}: a chain uses as many letters as hops and needs one more off it"
             )
         if letters > 26:
-            raise InputError(f"letters: {letters} is too many for the letter task: pairs are written with single letters, use 26 or fewer")
+            raise InputError(
+                f"letters: {letters} is too many for the letter task: pairs are written with single letters, use 26 or fewer"
+            )
         self.letters = letters
         self.integers = integers
         names = letter_names(letters)
         ends = [str(k) for k in range(1, integers + 1)]
-        pairs = tuple(left + end for left in names for end in ends) + tuple(left + right for left in names for right in names)
+        pairs = tuple(left + end for left in names for end in ends) + tuple(
+            left + right for left in names for right in names
+        )
         self.first_link = letters * integers
         self.vocabulary = Vocabulary(pairs, {"pairs": range(len(pairs)), "targets": range(self.first_link)})
         self.answers = np.arange(self.first_link)

@@ -97,7 +97,9 @@ class Run:
             with FileLock(self.resume / "lock", timeout=0):
                 self._train(make_engine)
         except Timeout:
-            raise InputError(f"{self.resume} is in use by another process that trains this model: wait for it or stop it") from None
+            raise InputError(
+                f"{self.resume} is in use by another process that trains this model: wait for it or stop it"
+            ) from None
 
     def _train(self, make_engine: MakeEngine) -> None:
         for other in self.resume.iterdir():

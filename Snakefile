@@ -1,0 +1,30 @@
+"""Positional versus symbolic attention heads, from data to figures.
+
+The order of the stages is the order of the includes; workflow/rules/common.smk checks the configuration and turns its
+`stages:` and `tasks:` into the default target.
+"""
+
+from snakemake.utils import min_version
+
+min_version("9.27")
+
+
+configfile: "config.yaml"
+
+
+include: "workflow/rules/common.smk"
+include: "workflow/rules/datasets.smk"
+include: "workflow/rules/training.smk"
+include: "workflow/rules/scores.smk"
+include: "workflow/rules/extrapolation.smk"
+include: "workflow/rules/figures.smk"
+
+
+rule all:
+    default_target: True
+    input:
+        targets(),
+
+
+onsuccess:
+    remove_resume_folders()

@@ -1,0 +1,119 @@
+"""What all rules share. In: the configuration. Out: checked settings, paths, targets and the modules of each stage."""
+
+import shutil
+import sys
+from pathlib import Path
+
+SCRIPTS = Path(workflow.basedir) / "workflow" / "scripts"
+sys.path.append(str(SCRIPTS))
+
+from posym import config as configuration
+from posym.errors import InputError
+from posym.imports import constant, imported_files
+
+NOT_MODULES = {"__init__", "base", "dataset", "files", "paper", "seeds", "style"}
+TASK_NAMES = sorted(
+    {path.stem for path in SCRIPTS.glob("posym/tasks/*.py")} - NOT_MODULES
+)
+FIGURE_NAMES = sorted(
+    {path.stem for path in SCRIPTS.glob("posym/figures/*.py")} - NOT_MODULES
+)
+
+try:
+    configuration.check(
+        config,
+        Path(workflow.basedir) / "workflow" / "schemas" / "config.schema.yaml",
+        TASK_NAMES,
+        FIGURE_NAMES,
+    )
+except InputError as error:
+    raise WorkflowError(str(error)) from None
+
+DATA = f"data/{config['experiment']}"
+RESULTS = f"results/{config['experiment']}"
+MODELS = f"{RESULTS}/models/{{task}}/seed-{{seed}}"
+MEASUREMENTS = f"{RESULTS}/measurements/{{task}}/seed-{{seed}}"
+
+
+wildcard_constraints:
+    task="|".join(config["tasks"]),
+    seed="|".join(map(str, config["seeds"])),
+    figure="|".join(config["figures"]["names"]),
+
+
+def below_here(path):
+    """A path of the workflow's own as seen from the working directory: the same text wherever the folder is moved."""
+    return os.path.relpath(path)
+
+
+def script(name):
+    """Path of a script."""
+    return below_here(SCRIPTS / name)
+
+
+def modules(name, *more):
+    """The library files that a script imports, and those of `more` that it loads by name."""
+    return [
+        below_here(path)
+        for path in (
+            *(SCRIPTS / extra for extra in more),
+            *imported_files(SCRIPTS, name, *more),
+        )
+    ]
+
+
+def settings(rule, per_task=False):
+    """The one value that a rule's `params` depend on; see `posym.config.settings`."""
+    if not per_task:
+        return configuration.settings(config, rule)
+    return lambda wildcards: configuration.settings(config, rule, wildcards.task)
+
+
+def task_modules(name):
+    """Modules of a script that loads the task's own module by name."""
+    return lambda wildcards: modules(name, f"posym/tasks/{wildcards.task}.py")
+
+
+def figure_modules(wildcards):
+    """Modules of the script that draws one figure."""
+    return modules("draw.py", f"posym/figures/{wildcards.figure}.py")
+
+
+def figure_tables(wildcards):
+    """The tables that a figure says it reads, of every task and seed."""
+    names = constant(SCRIPTS / "posym" / "figures" / f"{wildcards.figure}.py", "TABLES")
+    return expand(
+        f"{MEASUREMENTS}/{{table}}.parquet",
+        task=config["tasks"],
+        seed=config["seeds"],
+        table=names,
+    )
+
+
+STAGE_FILES = {
+    "datasets": [f"{DATA}/{{task}}/manifest.json"],
+    "training": [f"{MODELS}/manifest.json"],
+    "scores": [f"{MEASUREMENTS}/accuracy.parquet", f"{MEASUREMENTS}/scores.parquet"],
+    "extrapolation": [f"{MEASUREMENTS}/extrapolation.parquet"],
+    "figures": [f"{RESULTS}/figures/{{figure}}.png"],
+}
+
+
+def targets():
+    """The files that the configured stages end in."""
+    return [
+        file
+        for stage in config["stages"]
+        for pattern in STAGE_FILES[stage]
+        for file in expand(
+            pattern,
+            task=config["tasks"],
+            seed=config["seeds"],
+            figure=config["figures"]["names"],
+        )
+    ]
+
+
+def remove_resume_folders():
+    """What reruns would go on from is of no use once everything is done; run by Snakemake after it has noted that."""
+    shutil.rmtree(f"{RESULTS}/resume", ignore_errors=True)

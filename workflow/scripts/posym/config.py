@@ -1,0 +1,142 @@
+"""The configuration: checked against its schema, then against itself, with one sentence for each mistake."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+from jsonschema import Draft202012Validator, ValidationError
+
+from posym.errors import InputError
+
+Config = dict[str, Any]
+# The blocks of the configuration that a rule's numbers depend on, and the block that names its threads.
+BLOCKS: dict[str, tuple[str, ...]] = {
+    "datasets": ("sequences", "datasets"),
+    "long_inputs": ("sequences", "long_inputs"),
+    "training": ("device", "model", "training"),
+    "scores": ("device", "scores"),
+    "extrapolation": ("device", "extrapolation"),
+    "figures": ("figures",),
+}
+
+
+def check(config: Config, schema_file: Path, task_names: list[str], figure_names: list[str]) -> None:
+    """Raise `InputError` for the first mistake in a configuration: the key, its value, and what to write instead."""
+    schema = yaml.safe_load(schema_file.read_text(encoding="utf-8"))
+    errors = sorted(
+        Draft202012Validator(schema).iter_errors(config), key=lambda error: (len(error.path), str(error.path))
+    )
+    if errors:
+        raise InputError(f"configuration: {_sentence(errors[0])}")
+    for problem in _contradictions(config, task_names, figure_names):
+        raise InputError(f"configuration: {problem}")
+
+
+def _sentence(error: ValidationError) -> str:
+    key = ".".join(str(part) for part in error.absolute_path) or "top level"
+    value = json.dumps(error.instance, default=str)
+    help_text = error.schema.get("description", "") if isinstance(error.schema, dict) else ""
+    hint = f" ({help_text})" if help_text else ""
+    if error.validator == "additionalProperties":
+        known = ", ".join(error.schema["properties"])
+        unknown = sorted(set(error.instance) - set(error.schema["properties"]), key=str)
+        return f"{key} has the unknown key {unknown[0]!r}: its keys are {known}"
+    if error.validator == "required":
+        missing = [name for name in error.validator_value if name not in error.instance]
+        return f"{key} lacks the key {missing[0]!r}: write it out, nothing has a default"
+    if error.validator == "type" and isinstance(error.instance, str) and _is_number(error.instance):
+        return (
+            f"{key}: {value} is text: write {_with_point(error.instance)} in a configuration file, without quotes"
+            " (YAML takes 1e-4 for text, and Snakemake's --config everything inside brackets)"
+        )
+    rules: dict[str, Callable[[Any], str]] = {
+        "type": lambda wanted: f"should be of type {wanted}",
+        "enum": lambda wanted: f"should be one of {', '.join(str(one) for one in wanted)}",
+        "minimum": lambda least: f"should be at least {least}",
+        "maximum": lambda most: f"should be at most {most}",
+        "exclusiveMinimum": lambda least: f"should be above {least}",
+        "exclusiveMaximum": lambda most: f"should be below {most}",
+        "multipleOf": lambda factor: f"should be a multiple of {factor}",
+        "uniqueItems": lambda _: "names something twice: leave one",
+        "minItems": lambda least: f"should have at least {least} entries",
+        "minProperties": lambda least: f"should have at least {least} keys",
+        "pattern": lambda pattern: f"should match {pattern}",
+    }
+    return f"{key}: {value} {rules[error.validator](error.validator_value)}{hint}"
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _with_point(text: str) -> str:
+    mantissa, exponent, power = text.lower().partition("e")
+    return f"{mantissa}{'' if '.' in mantissa or not exponent else '.0'}{exponent}{power}"
+
+
+def _contradictions(config: Config, task_names: list[str], figure_names: list[str]) -> Iterator[str]:
+    sequences, datasets, long_inputs = config["sequences"], config["datasets"], config["long_inputs"]
+    training, scores, hops = config["training"], config["scores"], config["sequences"]["hops"]
+    slots = sequences["target_window"] + sequences["pre_target_window"] + 1
+    for task in config["tasks"]:
+        if task not in task_names:
+            yield f"tasks: {task!r} is unknown: write one of {', '.join(task_names)}"
+        if task not in config["alphabets"]:
+            yield f"alphabets: lacks {task!r}, which tasks names: add its settings"
+    for figure in config["figures"]["names"]:
+        if figure not in figure_names:
+            yield f"figures.names: {figure!r} is unknown: write one of {', '.join(figure_names)}"
+    if hops > sequences["pre_target_window"] + 1:
+        yield f"sequences.hops: {hops} is too many: sequences.pre_target_window + 1 is {sequences['pre_target_window'] + 1}"
+    for split in ("train", "validation", "test"):
+        if datasets[split] % hops:
+            yield f"datasets.{split}: {datasets[split]} should be a multiple of sequences.hops: {hops}"
+    if scores["items"] % hops:
+        yield f"scores.items: {scores['items']} should be a multiple of sequences.hops: {hops}"
+    if scores["items"] > datasets["test"]:
+        yield f"scores.items: {scores['items']} should be at most datasets.test: {datasets['test']}"
+    if long_inputs["prefixes"] % hops:
+        yield f"long_inputs.prefixes: {long_inputs['prefixes']} should be a multiple of sequences.hops: {hops}"
+    if long_inputs["items"] % long_inputs["prefixes"]:
+        yield f"long_inputs.items: {long_inputs['items']} should be a multiple of long_inputs.prefixes: {long_inputs['prefixes']}"
+    if long_inputs["items"] > datasets["test"]:
+        yield f"long_inputs.items: {long_inputs['items']} should be at most datasets.test: {datasets['test']}"
+    if max(long_inputs["extra"]) + slots > config["model"]["positions"]:
+        yield (
+            f"long_inputs.extra: {max(long_inputs['extra'])} extra tokens make {max(long_inputs['extra']) + slots},"
+            f" more than model.positions: {config['model']['positions']}"
+        )
+    if training["warmup_steps"] >= training["steps"]:
+        yield f"training.warmup_steps: {training['warmup_steps']} should be below training.steps: {training['steps']}"
+    for step in training["extra_checkpoints"]:
+        if step > training["steps"]:
+            yield f"training.extra_checkpoints: {step} is beyond training.steps: {training['steps']}"
+    on_schedule = {
+        *range(0, training["steps"] + 1, training["checkpoint_every"]),
+        *training["extra_checkpoints"],
+        training["steps"],
+    }
+    for step in config["extrapolation"]["extra_steps"]:
+        if step not in on_schedule:
+            yield f"extrapolation.extra_steps: {step} has no checkpoint: add it to training.extra_checkpoints"
+    if config["figures"]["tau"] not in scores["taus"]:
+        yield f"figures.tau: {config['figures']['tau']} should be one of scores.taus: {scores['taus']}"
+
+
+def settings(config: Config, rule: str, task: str | None = None) -> str:
+    """Canonical JSON of what a rule's numbers depend on: Snakemake reruns the rule exactly when this text changes."""
+    chosen = {block: config[block] for block in BLOCKS[rule]}
+    if task is not None:
+        chosen["alphabet"] = config["alphabets"][task]
+    threads = config[rule].get("threads")
+    if threads is not None:
+        chosen["threads"] = threads
+    return json.dumps(chosen, sort_keys=True)
