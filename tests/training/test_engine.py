@@ -105,7 +105,10 @@ def peer_loss(model: GPTJForCausalLM, tokens: Tensor, answers: Tensor) -> Tensor
 def test_parameter_layout_stacks_what_reads_the_same_input() -> None:
     parameters = weights(SMALL)
     stacked = network_of(parameters).blocks[1].projections
-    parts = [parameters[f"transformer.h.1.{name}.weight"] for name in ("attn.k_proj", "attn.v_proj", "attn.q_proj", "mlp.fc_in")]
+    parts = [
+        parameters[f"transformer.h.1.{name}.weight"]
+        for name in ("attn.k_proj", "attn.v_proj", "attn.q_proj", "mlp.fc_in")
+    ]
     assert torch.equal(stacked, torch.cat(parts))
     in_order = torch.cat([tensor.reshape(-1) for tensor in network_of(parameters).in_order()])
     assert torch.equal(in_order, parameters.flat)
