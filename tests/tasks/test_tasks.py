@@ -168,5 +168,5 @@ def test_balanced_slice(task: Task) -> None:
     items = balanced_slice(test, 40)
     assert Counter(items.hops.tolist()) == dict.fromkeys((1, 2, 3, 4), 10)
     for items_wanted in (41, 404):
-        with pytest.raises(InputError, match="scores.items"):
+        with pytest.raises(InputError, match=r"scores\.items"):
             balanced_slice(test, items_wanted)

@@ -206,7 +206,7 @@ def test_masks_keep_the_share_they_should() -> None:
 
 
 def test_gradient_with_dropout_is_autograds_with_the_same_masks() -> None:
-    """The reference is the GPU engine's forward, itself held against transformers below."""
+    """The reference is the GPU engine's forward: plain operations and autograd."""
     parameters = weights(SMALL, torch.float64)
     tokens, answers = data(SMALL, 8)
     engine = CpuEngine(parameters, tokens, answers, replace(RECIPE, dropout=0.3))

@@ -95,7 +95,10 @@ def read_provenance(path: Path) -> dict[str, Any]:
         raise InputError(
             f"{path} was not written by this workflow (no `posym` metadata): delete it and run the stage that makes it again"
         )
-    return json.loads(metadata[METADATA_KEY])
+    try:
+        return json.loads(metadata[METADATA_KEY])
+    except ValueError:
+        raise InputError(f"{path} is damaged (its metadata): delete it and run the stage that makes it again") from None
 
 
 def read_table(path: Path, contract: Contract, digest: str | None = None) -> pa.Table:
