@@ -67,7 +67,7 @@ def peer_model(parameters: Parameters, attention: str, dropout: float) -> GPTJFo
         use_cache=False,
         bos_token_id=None,
         eos_token_id=None,
-        attn_implementation=attention,
+        attn_implementation=attention,  # type: ignore[call-arg]
     )
     model = GPTJForCausalLM(config)
     model.load_state_dict({name: tensor.clone() for name, tensor in parameters.named.items()})
@@ -222,7 +222,7 @@ def measure(arguments: argparse.Namespace) -> dict[str, list[float]]:
     products = dense_products(shape, recipe.batch_size, arguments.slots)
     rows = Rows(tokens, answers)
     contenders: dict[str, Callable[[int], float]] = {
-        "ours": lambda _turn: timed(lambda: engine.run(turn * steps, (turn + 1) * steps)) / steps,
+        "ours": lambda turn: timed(lambda: engine.run(turn * steps, (turn + 1) * steps)) / steps,
         "Trainer (eager)": lambda _turn: trainer_steps(models["eager"], rows, recipe, steps),
         "Trainer (sdpa)": lambda _turn: trainer_steps(models["sdpa"], rows, recipe, steps),
         "plain loop (sdpa)": lambda _turn: loop(steps),
