@@ -10,15 +10,17 @@ import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from posym.errors import InputError
 from posym.files import replaced_file
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 METADATA_KEY = b"posym"
 
