@@ -56,7 +56,7 @@ BAD: list[tuple[str, object, str]] = [
     ("sequences.hops", 2.5, "sequences.hops: 2.5 should be of type integer"),
     ("alphabets.letter", DELETE, "alphabets: lacks 'letter', which tasks names"),
     ("alphabets.number.letters", "many", 'alphabets.number.letters: "many" should be of type integer'),
-    ("alphabets.letter", {"letters": 3, "integers": 8}, "letters: 3 is too few for hops: 4"),
+    ("alphabets.letter", {"letters": 3, "integers": 8}, "alphabets.letter.letters: 3 is too few for sequences.hops: 4"),
     ("alphabets.letter", {"letters": 8}, "alphabets.letter: has keys ['letters']: write exactly letters, integers"),
     ("datasets.train", 432001, "datasets.train: 432001 should be a multiple of sequences.hops: 4"),
     ("datasets.test", 0, "datasets.test: 0 should be at least 1"),
