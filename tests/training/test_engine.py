@@ -269,7 +269,7 @@ def test_gpu_engine_without_its_graph_is_the_cpu_engine() -> None:
     np.testing.assert_allclose(coarse.run(0, 3)[0], theirs._losses[:3], rtol=0.05)
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+@pytest.mark.gpu
 def test_gpu_graph_is_the_cpu_engine() -> None:
     recipe = replace(RECIPE, dropout=0.0)
     tokens, answers = data(SMALL, 50)

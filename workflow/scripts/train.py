@@ -13,10 +13,10 @@ def stage(args: argparse.Namespace) -> None:
 
     from posym.devices import choose_device
     from posym.files import combined_digest
-    from posym.model import Shape
+    from posym.model import Parameters, Shape
     from posym.tasks.files import read_manifest, read_split
     from posym.training.cpu import CpuEngine
-    from posym.training.loop import Engine, Run, checkpoint_steps
+    from posym.training.loop import Engine, Moments, Run, checkpoint_steps
     from posym.training.recipe import Recipe
 
     torch.set_num_threads(args.threads)
@@ -48,12 +48,13 @@ def stage(args: argparse.Namespace) -> None:
     tokens = torch.from_numpy(sequences.tokens).to(torch.uint8 if shape.vocabulary <= 256 else torch.int32)
     answers = torch.from_numpy(sequences.answer)
 
-    def make_engine(parameters, moments) -> Engine:  # type: ignore[no-untyped-def]
+    def make_engine(parameters: Parameters, moments: Moments | None) -> Engine:
         if device == "cuda":
             from posym.training.cuda import CudaEngine
 
             autocast = torch.bfloat16 if training["dtype"] == "bfloat16" else None
-            return CudaEngine(parameters, tokens, answers, recipe, moments, autocast=autocast)
+            moved = (moments[0].to(device), moments[1].to(device)) if moments else None
+            return CudaEngine(parameters.to(device=device), tokens, answers, recipe, moved, autocast=autocast)
         return CpuEngine(parameters, tokens, answers, recipe, moments)
 
     identity = {

@@ -36,11 +36,14 @@ LONGEST_SPAN = 250  # steps between two looks at the loss, so also between two r
 DIVERGED = 2.0  # times the loss of a model that knows nothing
 
 
+Moments = tuple[torch.Tensor, torch.Tensor]  # AdamW's first and second, flat
+
+
 class Engine(Protocol):
     """What does the optimizer steps: see `cpu.CpuEngine` and `cuda.CudaEngine`."""
 
     parameters: Parameters
-    moments: tuple[torch.Tensor, torch.Tensor]
+    moments: Moments
 
     def run(self, start: int, stop: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Do steps start .. stop - 1; losses and gradient norms [steps]."""
@@ -49,7 +52,7 @@ class Engine(Protocol):
 class MakeEngine(Protocol):
     """Builds an engine around parameters and moments (None: zeros)."""
 
-    def __call__(self, parameters: Parameters, moments: tuple[torch.Tensor, torch.Tensor] | None) -> Engine: ...
+    def __call__(self, parameters: Parameters, moments: Moments | None) -> Engine: ...
 
 
 def checkpoint_steps(last: int, every: int, extra: list[int]) -> list[int]:
@@ -62,7 +65,7 @@ class State:
     """Where a run stands: everything that the steps done so far leave behind."""
 
     parameters: Parameters
-    moments: tuple[torch.Tensor, torch.Tensor] | None = None
+    moments: Moments | None = None
     step: int = 0
     losses: NDArray[np.float32] = field(default_factory=lambda: np.empty(0, np.float32))
     norms: NDArray[np.float32] = field(default_factory=lambda: np.empty(0, np.float32))
