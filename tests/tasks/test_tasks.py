@@ -147,6 +147,8 @@ def test_long_input_cores_share_what_they_may(task: Task) -> None:
     assert Counter(inputs.cores.hops.tolist()) == dict.fromkeys((1, 2, 3, 4), 50)
     assert set(Counter(inputs.prefix.tolist()).values()) == {5}
     assert len(np.unique(inputs.cores.tokens, axis=0)) == 200
+    by_slot = np.bincount(inputs.cores.answer_slot[inputs.cores.hops == 1], minlength=8)
+    assert by_slot.max() - by_slot.min() <= (1 if task.name == "number" else 8)
     tokens = task.extend(np.random.default_rng(0), inputs.cores, 833, inputs.prefix)
     assert tokens.shape == (200, 850)
     for group in range(40):
@@ -167,6 +169,9 @@ def test_balanced_slice(task: Task) -> None:
     test = split_sequences(task, {"test": 400}, seed=0)["test"]
     items = balanced_slice(test, 40)
     assert Counter(items.hops.tolist()) == dict.fromkeys((1, 2, 3, 4), 10)
+    for hops in (1, 2, 3, 4):
+        counts = np.bincount(items.answer_slot[items.hops == hops], minlength=8)
+        assert set(counts) <= {1, 2}  # 10 items over 8 slots
     for items_wanted in (41, 404):
         with pytest.raises(InputError, match=r"scores\.items"):
             balanced_slice(test, items_wanted)

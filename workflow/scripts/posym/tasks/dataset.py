@@ -45,7 +45,8 @@ def long_input_cores(task: Task, test: Sequences, *, items: int, prefixes: int, 
     """Choose `items` test sequences, hops in equal shares, in `prefixes` groups that can share their extra tokens.
 
     A group has one hop class and one set of tokens that may be prepended (for the letter task: one set of chain letters),
-    chosen as often as a random test sequence has it, so that sharing does not change what a single item looks like.
+    chosen as often as a random test sequence has it, so that sharing does not change what a single item looks like. Answer
+    slots come in turn.
     The same cores serve every length: a curve over lengths compares an item with itself.
     """
     if items % prefixes or prefixes % task.hops:
@@ -58,7 +59,7 @@ def long_input_cores(task: Task, test: Sequences, *, items: int, prefixes: int, 
     kind = kind.reshape(-1)
     chosen = []
     for hops in range(1, task.hops + 1):
-        order = random.permutation(np.flatnonzero(test.hops == hops))
+        order = _slots_in_turn(test, random.permutation(np.flatnonzero(test.hops == hops)))
         waiting: dict[int, list[int]] = {}
         groups: list[list[int]] = []
         for row in order:  # a group is complete as soon as `size` rows of its kind have come by
@@ -79,12 +80,25 @@ def long_input_cores(task: Task, test: Sequences, *, items: int, prefixes: int, 
 
 
 def balanced_slice(sequences: Sequences, items: int) -> Sequences:
-    """The first `items` sequences with every hop class in an equal share, in their order: the same for every checkpoint."""
+    """`items` sequences, hop classes in equal shares and answer slots in turn, in their order: the same for every checkpoint."""
     classes = np.unique(sequences.hops)
     share, rest = divmod(items, len(classes))
     if rest:
         raise InputError(f"scores.items: {items} is no multiple of the {len(classes)} hop classes")
-    rows = [np.flatnonzero(sequences.hops == hops)[:share] for hops in classes]
+    rows = [_slots_in_turn(sequences, np.flatnonzero(sequences.hops == hops))[:share] for hops in classes]
     if min(len(part) for part in rows) < share:
         raise InputError(f"scores.items: {items} is more than the test split has: raise datasets.test or lower it")
     return sequences[np.sort(np.concatenate(rows))]
+
+
+def _slots_in_turn(sequences: Sequences, rows: Array) -> Array:
+    """The same rows, reordered so that each answer slot comes as often as every other in any first part of them.
+
+    A small sample drawn blindly can hold one slot twice as often as another, and slots differ in difficulty: for the number
+    task the farthest one is only ever the first token in training.
+    """
+    turn = np.empty(len(rows), dtype=np.int64)
+    for slot in np.unique(sequences.answer_slot[rows]):
+        holding = sequences.answer_slot[rows] == slot
+        turn[holding] = np.arange(holding.sum())
+    return rows[np.argsort(turn, kind="stable")]
