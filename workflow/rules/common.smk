@@ -11,10 +11,16 @@ from posym import config as configuration
 from posym.errors import InputError
 from posym.imports import constant, imported_files
 
-FIGURES = [path.stem for path in SCRIPTS.glob("posym/figures/*.py") if constant(path, "TABLES")]
+FIGURES = [
+    path.stem for path in SCRIPTS.glob("posym/figures/*.py") if constant(path, "TABLES")
+]
 
 try:
-    configuration.check(config, Path(workflow.basedir) / "workflow" / "schemas" / "config.schema.yaml", sorted(FIGURES))
+    configuration.check(
+        config,
+        Path(workflow.basedir) / "workflow" / "schemas" / "config.schema.yaml",
+        sorted(FIGURES),
+    )
 except InputError as error:
     raise WorkflowError(str(error)) from None
 
