@@ -9,7 +9,7 @@ import torch
 from posym.measure.attention import head_logits, hop_queries, plane_logits
 from posym.measure.discrepancy import discrepancy_rows, head_gaps, log_slope, resampled_medians, with_paths
 from posym.measure.frequencies import frequency_rows, measure_planes, plane_summaries
-from posym.measure.functions import HopMasses, function_masses, function_rows, head_function
+from posym.measure.functions import HopMasses, function_masses, function_rows, head_function, with_powers
 from posym.measure.geometry import fit, geometry_rows, labels, plane_vectors, predictions, token_means
 from posym.measure.scores import head_scores, scores_of_logits, slot_content_logits
 from posym.model import LayerView, Parameters, answer_logits, plane_angles, prefix_of, rotate, rotations
@@ -40,6 +40,18 @@ def test_functions_name_the_next_slot_of_the_path(one: Task) -> None:
             assert own[row, here] == items.path[row, hop + 1]
             assert named["reflexive"][row, here] == here
         assert own[row, items.answer_slot[row]] == NO_SLOT
+
+
+def test_powers_go_on_along_the_path(one: Task) -> None:
+    items = one.sample(np.random.default_rng(0), 80)
+    named = with_powers(one.named_slots(items.tokens), 4)
+    own = {"number": "index", "letter": "retrieval"}[one.name]
+    assert set(named) == {"reflexive", own, *(f"{own}-{power}" for power in (2, 3, 4))}
+    for row in range(80):
+        for hop in range(items.hops[row] - 1):
+            assert named[f"{own}-2"][row, items.path[row, hop]] == items.path[row, hop + 2]
+        last = items.path[row, items.hops[row] - 1]
+        assert named[f"{own}-2"][row, last] == NO_SLOT
 
 
 def test_functions_where_they_are_undefined() -> None:

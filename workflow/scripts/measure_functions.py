@@ -15,7 +15,7 @@ def stage(args: argparse.Namespace) -> None:
     from posym.checkpoints import Checkpoints
     from posym.contracts.functions import FUNCTIONS
     from posym.devices import choose_device
-    from posym.measure.functions import function_masses, function_rows
+    from posym.measure.functions import function_masses, function_rows, with_powers
     from posym.tables import write_table
     from posym.tasks import make_task
     from posym.tasks.dataset import balanced_slice
@@ -26,7 +26,7 @@ def stage(args: argparse.Namespace) -> None:
     checkpoints = Checkpoints(args.model, choose_device(args.params["device"]))
     task = make_task(args.task, args.params["sequences"], args.params["alphabet"])
     items = balanced_slice(read_split(args.data, "test"), params["items"])
-    named = task.named_slots(items.tokens)
+    named = with_powers(task.named_slots(items.tokens), task.hops)
     rows: list[dict[str, object]] = []
     progress = job.Progress(len(checkpoints.steps), "checkpoint")
     for done, (step, parameters) in enumerate(checkpoints, start=1):

@@ -1,8 +1,9 @@
 """What each head computes: its attention mass on the slots that Index, Retrieval and Reflexive name (paper section 4).
 
 The mass is read at the query of each hop. Index is defined for the number task, Retrieval for the letter task, Reflexive for
-both (`Task.named_slots`); at a query on the path Index or Retrieval names the next slot of the path. A query at which a
-function names no slot does not count for it, and a function without any query has no rows.
+both (`Task.named_slots`); at a query on the path Index or Retrieval names the next slot of the path. A head need not go one
+hop at a time, so the slots that a function names when applied again count as functions of their own: `index-2` is two hops
+on, and so on. A query at which a function names no slot does not count for it, and one without any query has no rows.
 
 A model resolves a chain from the answer's end: a layer can only pass the answer on to the slot whose next slot holds it
 already. So what a head does for hop k of an item with h hops is read best against h - k, the hops between the slot that
@@ -37,7 +38,7 @@ class HopMasses:
 
 @torch.inference_mode()
 def function_masses(parameters: Parameters, items: Sequences, named: dict[str, Array]) -> dict[int, HopMasses]:
-    """Per hop k, the attention from its query on the slot that each function names there; `named` is `Task.named_slots`."""
+    """Per hop k, the attention from its query on the slot that each function names there; `named` as by `with_powers`."""
     device, layers = parameters.flat.device, parameters.shape.layers
     found: dict[int, HopMasses] = {}
     for hop in range(1, int(items.hops.max()) + 1):
@@ -61,6 +62,20 @@ def function_masses(parameters: Parameters, items: Sequences, named: dict[str, A
 
         answer_logits(parameters, torch.from_numpy(batch.tokens).to(device), observe=observe)
     return found
+
+
+def with_powers(named: dict[str, Array], times: int) -> dict[str, Array]:
+    """`Task.named_slots` [row, slot] with every function but Reflexive also applied 2 .. `times` times: `index-2` and so on."""
+    made = dict(named)
+    for function, once in named.items():
+        if function == "reflexive":
+            continue
+        reached = once
+        for power in range(2, times + 1):
+            further = np.take_along_axis(once, np.maximum(reached, 0), axis=1)
+            reached = np.where(reached == NO_SLOT, NO_SLOT, further)
+            made[f"{function}-{power}"] = reached
+    return made
 
 
 def head_function(masses: dict[str, float], threshold: float) -> str:
