@@ -131,7 +131,8 @@ def test_band_by_number_of_seeds() -> None:
     one = over_seeds(table[:1], ["task", "step"], "value", ("low", "high")).iloc[0]
     assert one.tolist()[2:] == [0.2, 0.15, 0.27, 1, 5, "items"]
     bare = over_seeds(table[:1], ["task", "step"], "value")
-    assert bare["band"].tolist() == ["none"] and bare[["low", "high"]].isna().all(axis=None)
+    assert bare["band"].tolist() == ["none"]
+    assert bare[["low", "high"]].isna().all(axis=None)
 
 
 def test_seeds_measured_at_different_steps_are_refused() -> None:
@@ -163,7 +164,8 @@ def test_columns_rows_and_note(name: str, seeds: int) -> None:
     assert list(data.columns) == [*KEYS[name], *SUMMARY]
     assert not data.duplicated(KEYS[name]).any()
     assert data[KEYS[name]].equals(data[KEYS[name]].sort_values(KEYS[name], ignore_index=True))
-    assert set(data["seeds"]) == {seeds} and set(data["task"]) == {"number", "letter"}
+    assert set(data["seeds"]) == {seeds}
+    assert set(data["task"]) == {"number", "letter"}
     assert ("3 seeds" if seeds == 3 else "1 seed,") in texts_of(figure)
     assert figure.get_figwidth() * 25.4 == pytest.approx(PAGE_WIDTH_MM)
 
@@ -223,7 +225,8 @@ def test_the_papers_values_are_there_only_when_asked_for() -> None:
         with_paper, data = find_figure(name).draw(tables_of(name), SETTINGS)
         without, same = find_figure(name).draw(tables_of(name), plain)
         legends = ["|".join(text.get_text() for text in one.legends[0].get_texts()) for one in (with_paper, without)]
-        assert "paper" in legends[0] and "paper" not in legends[1]
+        assert "paper" in legends[0]
+        assert "paper" not in legends[1]
         pd.testing.assert_frame_equal(data, same)
     always, _ = find_figure("length").draw(tables_of("length"), plain)
     assert "paper" in "|".join(text.get_text() for text in always.legends[0].get_texts())
@@ -231,7 +234,8 @@ def test_the_papers_values_are_there_only_when_asked_for() -> None:
 
 def test_the_papers_values_hold_together() -> None:
     for passing in (steps for by_hop in paper.STEPS_PASSING.values() for steps in by_hop.values()):
-        assert list(passing) == sorted(passing) and len(passing) == len(paper.THRESHOLDS)
+        assert list(passing) == sorted(passing)
+        assert len(passing) == len(paper.THRESHOLDS)
     assert {task: len(scores) for task, scores in paper.FINAL_SCORES.items()} == {"number": 12, "letter": 12}
     ends = {
         task: [len(kinds[kind]) for kind in ("positional", "symbolic")]
@@ -239,7 +243,8 @@ def test_the_papers_values_hold_together() -> None:
     }
     assert ends == {"number": [4, 8], "letter": [0, 11]}
     for curve in paper.LENGTH_CURVES.values():
-        assert list(curve) == sorted(curve) and list(curve.values()) == sorted(curve.values(), reverse=True)
+        assert list(curve) == sorted(curve)
+        assert list(curve.values()) == sorted(curve.values(), reverse=True)
 
 
 # What figures refuse or take as it comes
@@ -289,7 +294,8 @@ def test_files_repeat_byte_for_byte(name: str, tmp_path: Path) -> None:
     for suffix in ("png", "svg", "csv"):
         assert (tmp_path / f"first.{suffix}").read_bytes() == (tmp_path / f"second.{suffix}").read_bytes()
     svg = (tmp_path / "first.svg").read_text()
-    assert "date" not in svg and not re.search(r"\d{4}-\d{2}-\d{2}", svg)
+    assert "date" not in svg
+    assert not re.search(r"\d{4}-\d{2}-\d{2}", svg)
     assert not list(tmp_path.glob(".*"))  # no temporary file is left
 
 
@@ -364,9 +370,11 @@ def test_script_writes_three_files_and_needs_no_torch(tmp_path: Path) -> None:
     done = draw_script(tmp_path, "pure_heads", paths)
     assert done.returncode == 0, done.stderr
     assert pd.read_csv(tmp_path / "figure.csv").columns.tolist() == [*KEYS["pure_heads"], *SUMMARY]
-    assert (tmp_path / "figure.png").stat().st_size and (tmp_path / "figure.svg").stat().st_size
+    assert (tmp_path / "figure.png").stat().st_size
+    assert (tmp_path / "figure.svg").stat().st_size
     failed = draw_script(tmp_path, "pure_head", paths)
-    assert failed.returncode == 1 and "figure 'pure_head' is unknown" in failed.stderr
+    assert failed.returncode == 1
+    assert "figure 'pure_head' is unknown" in failed.stderr
     code = (
         "import sys, posym.figures.catalogue as catalogue\n"
         "for name in catalogue.figure_names(): catalogue.find_figure(name)\n"

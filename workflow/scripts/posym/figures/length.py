@@ -19,7 +19,7 @@ TOTAL_TICKS = (17, 50, 100, 200, 400, paper.LENGTH_QUOTED, 2000, 5000)
 
 
 @style.styled
-def draw(tables: dict[str, pd.DataFrame], settings: dict[str, Any]) -> tuple[Figure, pd.DataFrame]:
+def draw(tables: dict[str, pd.DataFrame], settings: dict[str, Any]) -> tuple[Figure, pd.DataFrame]:  # noqa: ARG001 (every figure takes them)
     """Above, all items, a line a task, with the paper's curves; below, a panel a task with a line a hop class.
 
     x is the number of extra tokens before the core (total tokens on top), y the share of right answers of the last
