@@ -52,5 +52,5 @@ def test_environments_hold_what_the_scripts_say_they_need() -> None:
 
 def test_only_stages_with_models_have_torch() -> None:
     with_torch = {path.stem for path in ENVIRONMENTS if "torch==" in path.read_text()}
-    mechanism = {"functions", "frequencies", "ablation", "patching", "restriction", "geometry", "discrepancy"}
+    mechanism = {"functions", "frequencies", "ablation", "patching", "restriction", "geometry", "flow", "discrepancy"}
     assert with_torch == {"training", "scores", "extrapolation"} | mechanism

@@ -91,6 +91,7 @@ STAGE_FILES = {
         f"{MEASUREMENTS}/patching.parquet",
         f"{MEASUREMENTS}/restriction.parquet",
         f"{MEASUREMENTS}/geometry.parquet",
+        f"{MEASUREMENTS}/flow.parquet",
         f"{MEASUREMENTS}/discrepancy.parquet",
     ],
     "figures": [f"{RESULTS}/figures/{{figure}}.png"],

@@ -193,6 +193,38 @@ rule geometry:
         " --params {params.json:q} --threads {threads} --log {log:q}"
 
 
+rule flow:
+    """Keep the attention of one example, before and after it is answered rightly."""
+    input:
+        script=script("measure_flow.py"),
+        code=task_modules("measure_flow.py"),
+        data=f"{DATA}/{{task}}/manifest.json",
+        sequences=ancient(f"{DATA}/{{task}}/test.parquet"),
+        model=f"{MODELS}/manifest.json",
+        checkpoints=ancient(f"{MODELS}/checkpoints"),
+    output:
+        table=f"{MEASUREMENTS}/flow.parquet",
+    log:
+        f"{RESULTS}/logs/flow.{{task}}.seed-{{seed}}.log",
+    benchmark:
+        f"{RESULTS}/benchmarks/flow.{{task}}.seed-{{seed}}.tsv"
+    conda:
+        "../../envs/flow.yaml"
+    threads: config["mechanism"]["flow"]["threads"]
+    resources:
+        mem_mb=4000,
+        runtime=30,
+    params:
+        json=settings("flow", per_task=True),
+        data=subpath(input.data, parent=True),
+        model=subpath(input.model, parent=True),
+        folder=subpath(output.table, parent=True),
+    shell:
+        "python {input.script:q} --task {wildcards.task} --seed {wildcards.seed} --data {params.data:q}"
+        " --model {params.model:q} --folder {params.folder:q}"
+        " --params {params.json:q} --threads {threads} --log {log:q}"
+
+
 rule discrepancy:
     """Measure how well separated each head's first choice is against the input's length."""
     input:

@@ -27,6 +27,7 @@ BLOCKS: dict[str, tuple[str, ...]] = {
     "patching": ("sequences", "device", "mechanism.patching"),
     "restriction": ("device", "mechanism.restriction"),
     "geometry": ("sequences", "device", "mechanism.geometry"),
+    "flow": ("sequences", "device", "mechanism.flow"),
     "discrepancy": ("sequences", "device", "mechanism.discrepancy"),
     "figures": ("figures",),
 }
