@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 import torch
 
+from posym.errors import InputError
 from posym.measure.attention import head_logits, hop_queries, plane_logits
 from posym.measure.discrepancy import discrepancy_rows, head_gaps, log_slope, resampled_medians, with_paths
+from posym.measure.flow import answer_of, chosen_example, flow_rows
 from posym.measure.frequencies import frequency_rows, measure_planes, plane_summaries
 from posym.measure.functions import HopMasses, function_masses, function_rows, head_function, with_powers
 from posym.measure.geometry import fit, geometry_rows, labels, plane_vectors, predictions, token_means
@@ -248,3 +250,22 @@ def test_geometry_rows(one: Task) -> None:
         text = one.vocabulary.decode(items.tokens[0]).split()
         assert names["key"][0].tolist() == [pair[0] for pair in text]
         assert names["query"][0].tolist() == [pair[1:] for pair in text]
+
+
+def test_flow_of_one_example(one: Task) -> None:
+    test = one.sample(np.random.default_rng(0), 80)
+    example = chosen_example(test, 2)
+    assert example.hops.tolist() == [4]
+    assert example.tokens[0].tolist() == test.tokens[np.flatnonzero(test.hops == 4)[2]].tolist()
+    with pytest.raises(InputError, match="should be below 20"):
+        chosen_example(test, 20)
+    parameters = small_model(one)
+    rows = flow_rows(one, parameters, 7, example)
+    assert len(rows) == 2 * 17 * 18 // 2 + 17
+    view = views(parameters, example.tokens)[1]
+    path = example.path[0]
+    weights = head_logits(view, np.array([0]), path[1:2]).softmax(-1)[0]
+    mine = [row for row in rows if row["layer"] == 1 and row["hop"] == 2]
+    assert [row["weight"] for row in mine] == pytest.approx(weights[: path[1] + 1].tolist())
+    assert {row["slot_hop"]: row["slot"] for row in rows if row["slot_hop"]} == dict(enumerate(path.tolist(), start=1))
+    assert rows[0]["correct"] == (answer_of(parameters, example) == example.answer[0])

@@ -101,7 +101,8 @@ def test_replacements() -> None:
 def test_ablation_rows(one: Task) -> None:
     items = one.sample(np.random.default_rng(0), 40)
     rows = ablate(small_model(one), items, ["zero", "mean"], ["mean"], samples=20, seed=0)
-    assert len(rows) == 5 * (4 + 7)
+    assert len(rows) == 5 * (6 + 7)
+    assert layer_sets(4, pairs=False)[4:] == [(0, 1), (0, 1, 2), (0, 1, 2, 3), (1, 2, 3), (2, 3)]
     assert layer_sets(3, pairs=True) == [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2)]
     for row in rows:
         assert row["low"] <= row["accuracy"] <= row["high"]

@@ -75,7 +75,7 @@ def draw(tables: dict[str, pd.DataFrame], settings: dict[str, Any]) -> tuple[Fig
     handles.append(style.handle(style.Look(style.GREY, "-", ""), "largest mass"))
     handles.append(style.handle(style.Look(style.GREY, ":", ""), "accuracy"))
     seeds = data["seeds"].max()
-    note = f"Left: hops from the query to the answer. Mean of {seeds} seed{'s' * (seeds > 1)}"
+    note = f"Left: hops from the query to the answer. {'1 seed' if seeds == 1 else f'Mean of {seeds} seeds'}"
     style.finish(figure, "Where along the path each head looks", handles, note)
     return figure, data
 

@@ -26,9 +26,15 @@ Layers = tuple[int, ...]
 
 
 def layer_sets(layers: int, pairs: bool) -> list[Layers]:
-    """What is taken out at once: each layer, all layers, and, with `pairs`, every two layers."""
+    """What is taken out at once: each layer; with `pairs`, every two; all up to each layer, and all from each layer on.
+
+    The last two say what a block of layers carries whose heads stand in for each other.
+    """
     singles = [(layer,) for layer in range(layers)]
-    return [*singles, *(combinations(range(layers), 2) if pairs else []), tuple(range(layers))]
+    two = list(combinations(range(layers), 2)) if pairs else []
+    up_to = [tuple(range(layer + 1)) for layer in range(layers)]
+    from_here = [tuple(range(layer, layers)) for layer in range(layers)]
+    return list(dict.fromkeys([*singles, *two, *up_to, *from_here]))
 
 
 @torch.inference_mode()
@@ -84,7 +90,7 @@ def _replace(layers: Layers, instead: list[Tensor]) -> Intervene:
 def ablate(
     parameters: Parameters, items: Sequences, kinds: list[Kind], pairs_of: list[Kind], samples: int, seed: int
 ) -> list[dict[str, object]]:
-    """Rows of ablation.parquet: every kind of replacement, every layer, all layers, and pairs of layers for `pairs_of`.
+    """Rows of ablation.parquet: every kind of replacement on every set of `layer_sets`, pairs for `pairs_of`.
 
     `low` and `high` are limits of `accuracy`; `cost` is baseline minus accuracy, paired by item, with its own limits.
     """
