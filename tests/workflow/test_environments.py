@@ -52,4 +52,5 @@ def test_environments_hold_what_the_scripts_say_they_need() -> None:
 
 def test_only_stages_with_models_have_torch() -> None:
     with_torch = {path.stem for path in ENVIRONMENTS if "torch==" in path.read_text()}
-    assert with_torch == {"training", "scores", "extrapolation"}
+    mechanism = {"functions", "frequencies", "ablation", "patching", "restriction", "geometry", "flow", "discrepancy"}
+    assert with_torch == {"training", "scores", "extrapolation"} | mechanism

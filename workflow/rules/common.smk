@@ -90,6 +90,16 @@ STAGE_FILES = {
     "training": [f"{MODELS}/manifest.json"],
     "scores": [f"{MEASUREMENTS}/accuracy.parquet", f"{MEASUREMENTS}/scores.parquet"],
     "extrapolation": [f"{MEASUREMENTS}/extrapolation.parquet"],
+    "mechanism": [
+        f"{MEASUREMENTS}/functions.parquet",
+        f"{MEASUREMENTS}/frequencies.parquet",
+        f"{MEASUREMENTS}/ablation.parquet",
+        f"{MEASUREMENTS}/patching.parquet",
+        f"{MEASUREMENTS}/restriction.parquet",
+        f"{MEASUREMENTS}/geometry.parquet",
+        f"{MEASUREMENTS}/flow.parquet",
+        f"{MEASUREMENTS}/discrepancy.parquet",
+    ],
     "figures": [f"{RESULTS}/figures/{{figure}}.png"],
 }
 

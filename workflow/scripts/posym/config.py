@@ -14,13 +14,21 @@ from posym.errors import InputError
 from posym.tasks import make_task, task_names
 
 Config = dict[str, Any]
-# The blocks of the configuration that a rule's numbers depend on, and the block that names its threads.
+# The blocks of the configuration that a rule's numbers depend on, its own one naming its threads; `a.b` is block b of a.
 BLOCKS: dict[str, tuple[str, ...]] = {
     "datasets": ("sequences", "datasets"),
     "long_inputs": ("sequences", "long_inputs"),
     "training": ("device", "model", "training"),
     "scores": ("device", "scores"),
     "extrapolation": ("device", "extrapolation"),
+    "functions": ("sequences", "device", "mechanism.functions"),
+    "frequencies": ("device", "mechanism.frequencies"),
+    "ablation": ("device", "mechanism.ablation"),
+    "patching": ("sequences", "device", "mechanism.patching"),
+    "restriction": ("device", "mechanism.restriction"),
+    "geometry": ("sequences", "device", "mechanism.geometry"),
+    "flow": ("sequences", "device", "mechanism.flow"),
+    "discrepancy": ("sequences", "device", "mechanism.discrepancy"),
     "figures": ("figures",),
 }
 
@@ -131,16 +139,36 @@ def _contradictions(config: Config, figure_names: list[str]) -> Iterator[str]:
     for step in config["extrapolation"]["extra_steps"]:
         if step not in on_schedule:
             yield f"extrapolation.extra_steps: {step} has no checkpoint: add it to training.extra_checkpoints"
+    mechanism = config["mechanism"]
+    for name in ("functions", "frequencies", "ablation", "geometry"):
+        if mechanism[name]["items"] % hops:
+            yield f"mechanism.{name}.items: {mechanism[name]['items']} should be a multiple of sequences.hops: {hops}"
+        if mechanism[name]["items"] > datasets["test"]:
+            yield f"mechanism.{name}.items: {mechanism[name]['items']} should be at most datasets.test: {datasets['test']}"
+    for name in ("restriction", "discrepancy"):
+        for extra in mechanism[name]["extra"]:
+            if extra not in long_inputs["extra"]:
+                yield f"mechanism.{name}.extra: {extra} is not in long_inputs.extra: add it there"
+    for kind in mechanism["ablation"]["pairs"]:
+        if kind not in mechanism["ablation"]["interventions"]:
+            yield f"mechanism.ablation.pairs: {kind} is not in mechanism.ablation.interventions: add it there"
     if config["figures"]["tau"] not in scores["taus"]:
         yield f"figures.tau: {config['figures']['tau']} should be one of scores.taus: {scores['taus']}"
 
 
+def _block(config: Config, name: str) -> Any:
+    value: Any = config
+    for key in name.split("."):
+        value = value[key]
+    return value
+
+
 def settings(config: Config, rule: str, task: str | None = None) -> str:
     """Canonical JSON of what a rule's numbers depend on: Snakemake reruns the rule exactly when this text changes."""
-    chosen = {block: config[block] for block in BLOCKS[rule]}
+    chosen = {block.split(".")[-1]: _block(config, block) for block in BLOCKS[rule]}
     if task is not None:
         chosen["alphabet"] = config["alphabets"][task]
-    threads = config[rule].get("threads")
+    threads = chosen.get(rule, {}).get("threads")
     if threads is not None:
         chosen["threads"] = threads
     return json.dumps(chosen, sort_keys=True)

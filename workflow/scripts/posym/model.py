@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod, sqrt
 from pathlib import Path
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -147,6 +148,17 @@ class Prefix:
         return self.keys[0].shape[1]
 
 
+# What an intervention may change: `residual`, what enters a layer; `query`, the head's queries before RoPE; `attention`,
+# its weights; `head`, what it hands to `out_proj`.
+Place = Literal["residual", "query", "attention", "head"]
+Intervene = Callable[[int, Place, Tensor], Tensor]
+
+
+def untouched(_layer: int, _place: Place, tensor: Tensor) -> Tensor:
+    """The intervention that changes nothing."""
+    return tensor
+
+
 def embed(parameters: Parameters, tokens: Tensor) -> Tensor:
     """Token embedding: integer tokens [batch, slot] to [batch, slot, hidden]."""
     return F.embedding(tokens.long(), parameters["transformer.wte.weight"])
@@ -181,8 +193,11 @@ def unembed(parameters: Parameters, residual: Tensor) -> Tensor:
     return F.linear(final, parameters["lm_head.weight"], parameters["lm_head.bias"])
 
 
-def prefix_of(parameters: Parameters, tokens: Tensor) -> Prefix:
-    """Run tokens [group, slot] that other tokens will follow, keeping what those need; memory grows linearly with slots."""
+def prefix_of(parameters: Parameters, tokens: Tensor, intervene: Intervene = untouched) -> Prefix:
+    """Run tokens [group, slot] that other tokens will follow, keeping what those need; memory grows linearly with slots.
+
+    `intervene` may change the queries only: see `answer_logits`.
+    """
     keys, values = [], []
     turns = rotations(
         torch.arange(tokens.shape[1], device=tokens.device), parameters.shape.planes, parameters.flat.dtype
@@ -194,7 +209,7 @@ def prefix_of(parameters: Parameters, tokens: Tensor) -> Prefix:
         values.append(project(parameters, layer, "v_proj", normed))
         if layer == parameters.shape.layers - 1:
             break  # nobody reads what the last layer would write into a prefix
-        query = rotate(project(parameters, layer, "q_proj", normed), turns)
+        query = rotate(intervene(layer, "query", project(parameters, layer, "q_proj", normed)), turns)
         query, key, value = (tensor.unsqueeze(1) for tensor in (query, keys[-1], values[-1]))  # one head
         mixed = F.scaled_dot_product_attention(query, key, value, is_causal=True).squeeze(1)
         residual = residual + project(parameters, layer, "out_proj", mixed) + feed_forward(parameters, layer, normed)
@@ -206,12 +221,17 @@ def answer_logits(
     tokens: Tensor,
     prefix: Prefix | None = None,
     observe: Callable[[LayerView], None] | None = None,
+    intervene: Intervene = untouched,
 ) -> Tensor:
     """Logits [batch, vocabulary] of the token after the last slot, dropout off.
 
     tokens: integers [batch, slot]. With a `prefix` of G groups, batch is a multiple of G, and each run of batch / G rows
     continues its group's prefix. `observe` is called once a layer with what its attention starts from.
-    The last layer is computed at the last slot only: nothing else is read from it.
+    `intervene(layer, place, tensor)` returns what is used in the place of a tensor that it is shown: the `residual`
+    [batch, slot, hidden] that enters a layer, the `query` [batch, slot, hidden] before RoPE, the `attention` weights
+    [batch, slot, prefix + slot], the `head`'s output [batch, slot, hidden] in front of `out_proj`.
+    The last layer is computed at the last slot only, since nothing else is read from it: its `attention` and `head` have
+    that one slot, and so has its `query` unless there is an `observe`.
     """
     shape = parameters.shape
     first = prefix.slots if prefix else 0
@@ -222,9 +242,11 @@ def answer_logits(
     residual = embed(parameters, tokens)
     for layer in range(shape.layers):
         last = layer == shape.layers - 1
+        residual = intervene(layer, "residual", residual)
         normed = normed_input(parameters, layer, residual)
         key = project(parameters, layer, "k_proj", normed)
         query = project(parameters, layer, "q_proj", normed if observe or not last else normed[:, -1:])
+        query = intervene(layer, "query", query)
         if observe:
             observe(LayerView(layer, first, query, key))
         value = project(parameters, layer, "v_proj", normed)
@@ -234,13 +256,15 @@ def answer_logits(
         query = rotate(query, turns[-asking:]) / sqrt(shape.hidden_size)
         logits = (query @ rotate(key, turns).mT).masked_fill(future[-asking:], -torch.inf)
         if prefix is None:
-            mixed = logits.softmax(-1) @ value
+            mixed = intervene(layer, "attention", logits.softmax(-1)) @ value
         else:
             groups = prefix.keys[layer].shape[0]
             shared = query.reshape(groups, -1, shape.hidden_size) @ prefix.keys[layer].mT
             weights = torch.cat([shared.view(*logits.shape[:2], first), logits], dim=-1).softmax(-1)
+            weights = intervene(layer, "attention", weights)
             before = weights[..., :first].reshape(groups, -1, first) @ prefix.values[layer]
             mixed = before.view(query.shape) + weights[..., first:] @ value
+        mixed = intervene(layer, "head", mixed)
         residual = residual + project(parameters, layer, "out_proj", mixed) + feed_forward(parameters, layer, normed)
     return unembed(parameters, residual[:, -1])
 

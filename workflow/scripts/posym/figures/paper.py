@@ -41,6 +41,12 @@ FIRST_PURE_STEPS: dict[str, dict[str, dict[int, int]]] = {
     },
 }  # fmt: skip
 
+# Table 1: each layer's mean plane id, weighted by use.
+MEAN_PLANES: dict[str, tuple[int, ...]] = {
+    "number": (1, 2, 2, 2, 10, 39, 38, 38, 38, 37, 37, 38),
+    "letter": (18, 32, 42, 37, 40, 38, 41, 38, 41, 39, 38, 40),
+}
+
 # Fig. 5B: accuracy over all items by the number of extra tokens, final model.
 LENGTH_CURVES: dict[str, dict[int, float]] = {
     "number": {

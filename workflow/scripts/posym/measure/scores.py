@@ -56,12 +56,16 @@ def head_scores(query: Tensor, query_slot: Tensor, key: Tensor, taus: list[float
     All swaps of two slots before the query count, weighted by softmax(|D_i - D_j| / tau) over the swaps, D being the
     query's attention over all slots up to itself. A query needs two earlier slots.
     """
-    logits = slot_content_logits(query, query_slot, key)
-    slots = key.shape[1]
-    here = torch.arange(slots, device=key.device)
+    return scores_of_logits(slot_content_logits(query, query_slot, key), query_slot, taus)
+
+
+def scores_of_logits(logits: Tensor, query_slot: Tensor, taus: list[float]) -> ItemScores:
+    """Scores from the matrix [item, slot, content] of `slot_content_logits`, or from any part of the logit's."""
+    slots = logits.shape[1]
+    here = torch.arange(slots, device=logits.device)
     held = logits.diagonal(dim1=1, dim2=2)
     attention = held.masked_fill(here > query_slot[:, None], -torch.inf).softmax(-1)
-    first, second = torch.triu_indices(slots, slots, 1, device=key.device)
+    first, second = torch.triu_indices(slots, slots, 1, device=logits.device)
     before = held[:, first] - held[:, second]
     after = logits[:, first, second] - logits[:, second, first]
     here_before, here_after = torch.sigmoid(2 * before), torch.sigmoid(2 * after)

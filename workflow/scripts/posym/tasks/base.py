@@ -117,6 +117,13 @@ class Task(ABC):
     def fillers(self, sequences: Sequences) -> NDArray[np.bool_]:
         """Which tokens may be prepended to each sequence without touching its chain: boolean [row, vocabulary]."""
 
+    def named_slots(self, tokens: Array) -> dict[str, Array]:
+        """Slot [row, slot] that each function of paper section 4 names at every slot of tokens [row, slot].
+
+        `NO_SLOT` where it names none. Reflexive, the slot itself, is defined for every task; a task adds its own function.
+        """
+        return {"reflexive": np.broadcast_to(np.arange(tokens.shape[1]), tokens.shape)}
+
     def paths(self, random: np.random.Generator, hops: int, answer_slot: Array) -> Array:
         """Chains [row, hops + 1]: the query, hops - 1 distinct slots of the pre-target window going left, the answer."""
         keys = random.random((len(answer_slot), self.pre_target_window))

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posym.errors import InputError
-from posym.tasks.base import Array, Sequences, Solution, Task, Vocabulary, letter_names
+from posym.tasks.base import NO_SLOT, Array, Sequences, Solution, Task, Vocabulary, letter_names
 
 
 class LetterTask(Task):
@@ -90,6 +90,19 @@ class LetterTask(Task):
         if token < self.first_link:
             return *divmod(token, self.integers), False
         return *divmod(token - self.first_link, self.letters), True
+
+    def named_slots(self, tokens: Array) -> dict[str, Array]:
+        """See `Task.named_slots`. Retrieval: a (letter, letter) pair names the earlier slot whose left letter is its right one.
+
+        It names none where no earlier slot or more than one has that letter; neither does a (letter, integer) pair.
+        """
+        link = tokens >= self.first_link
+        left = np.where(link, (tokens - self.first_link) // self.letters, tokens // self.integers)
+        right = np.where(link, (tokens - self.first_link) % self.letters, -1)
+        slots = tokens.shape[1]
+        matches = (right[:, :, None] == left[:, None, :]) & np.tri(slots, k=-1, dtype=bool)
+        retrieval = np.where(matches.sum(-1) == 1, matches.argmax(-1), NO_SLOT)
+        return super().named_slots(tokens) | {"retrieval": retrieval}
 
     def fillers(self, sequences: Sequences) -> NDArray[np.bool_]:
         """See `Task.fillers`: (letter, integer) pairs whose letter is not on the chain."""

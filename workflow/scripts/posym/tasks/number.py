@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posym.errors import InputError
-from posym.tasks.base import Array, Sequences, Solution, Task, Vocabulary, letter_names
+from posym.tasks.base import NO_SLOT, Array, Sequences, Solution, Task, Vocabulary, letter_names
 
 
 class NumberTask(Task):
@@ -50,6 +50,12 @@ class NumberTask(Task):
                 raise InputError(f"the chain leaves the sequence: {self.vocabulary.decode(list(tokens))}")
             path.append(slot)
         return Solution(int(tokens[slot]), slot, len(path) - 1, tuple(path))
+
+    def named_slots(self, tokens: Array) -> dict[str, Array]:
+        """See `Task.named_slots`. Index: an integer i names the slot i before it, letter or not; a letter names none."""
+        slot = np.arange(tokens.shape[1]) - (tokens - (self.letters - 1))
+        index = np.where((tokens >= self.letters) & (slot >= 0), slot, NO_SLOT)
+        return super().named_slots(tokens) | {"index": index}
 
     def fillers(self, sequences: Sequences) -> NDArray[np.bool_]:
         """See `Task.fillers`: any letter."""

@@ -1,0 +1,41 @@
+"""Rule `frequencies`: what each RoPE plane of every head is used for, at the last checkpoint of one model."""
+
+import argparse
+from pathlib import Path
+
+from posym import job
+
+PACKAGES = ("numpy", "pandas", "pyarrow", "torch", "safetensors")
+
+
+def stage(args: argparse.Namespace) -> None:
+    import pandas as pd
+    import torch
+
+    from posym.checkpoints import Checkpoints
+    from posym.contracts.frequencies import FREQUENCIES
+    from posym.devices import choose_device
+    from posym.measure.frequencies import frequency_rows, measure_planes
+    from posym.tables import write_table
+    from posym.tasks.dataset import balanced_slice
+    from posym.tasks.files import read_split
+
+    torch.set_num_threads(args.threads)
+    params = args.params["frequencies"]
+    checkpoints = Checkpoints(args.model, choose_device(args.params["device"]))
+    items = balanced_slice(read_split(args.data, "test"), params["items"])
+    parameters = checkpoints.load(checkpoints.steps[-1])
+    rows = frequency_rows(measure_planes(parameters, items, params["tau"]), params["tau"])
+    provenance = {"task": args.task, "seed": args.seed, "parameters": args.params}
+    write_table(args.folder / "frequencies.parquet", FREQUENCIES, pd.DataFrame(rows), provenance)
+    job.log.info("measured %d heads on %d items", parameters.shape.layers, len(items))
+
+
+if __name__ == "__main__":
+    arguments = job.parser("frequencies", __doc__)
+    arguments.add_argument("--task", required=True)
+    arguments.add_argument("--seed", type=int, required=True)
+    arguments.add_argument("--data", type=Path, required=True, help="folder with the task's data")
+    arguments.add_argument("--model", type=Path, required=True, help="folder of the trained model")
+    arguments.add_argument("--folder", type=Path, required=True, help="folder for the table")
+    job.run(arguments, stage, PACKAGES)
