@@ -147,6 +147,10 @@ class Prefix:
         """Number of tokens in the prefix."""
         return self.keys[0].shape[1]
 
+    def first(self, slots: int) -> Prefix:
+        """The beginning of this prefix (views): attention is causal, so it is what `prefix_of` fewer tokens gives."""
+        return Prefix([key[:, :slots] for key in self.keys], [value[:, :slots] for value in self.values])
+
 
 def embed(parameters: Parameters, tokens: Tensor) -> Tensor:
     """Token embedding: integer tokens [batch, slot] to [batch, slot, hidden]."""

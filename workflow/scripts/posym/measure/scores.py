@@ -20,7 +20,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from posym.measure.bootstrap import mean_interval, resampling_weights
+from posym.measure.bootstrap import item_weights, mean_interval
 from posym.model import LayerView, Parameters, answer_logits, as_planes, rotations
 from posym.products import linear
 from posym.tasks.base import Sequences
@@ -169,7 +169,7 @@ def score_rows(
         values = both.movedim(2, 0).numpy()  # [item, layer, score, tau]
         for wanted in (0, *np.unique(having)):
             chosen = np.flatnonzero((having == wanted) | (wanted == 0))
-            weights = resampling_weights(chosen, samples, seed)
+            weights = item_weights(len(chosen), samples, seed)
             mean = values[chosen].mean(axis=0)
             low, high = mean_interval(values[chosen], weights)
             for layer, score in enumerate(layers):
