@@ -39,7 +39,8 @@ from transformers import (
 from transformers.utils import logging
 
 from posym.model import Parameters, Shape, initial_parameters
-from posym.training.cpu import CpuEngine, product
+from posym.products import product
+from posym.training.cpu import CpuEngine
 from posym.training.recipe import Recipe
 
 COLUMNS = (

@@ -8,8 +8,8 @@ import torch
 
 from conftest import sharp_parameters
 from posym.errors import InputError
-from posym.measure.bootstrap import mean_interval, resampling_weights, share_interval
-from posym.measure.extrapolation import answers_on_long_inputs, extrapolation_rows
+from posym.measure.bootstrap import item_weights, mean_interval, resampling_weights, share_interval
+from posym.measure.extrapolation import answers_along_axis, answers_on_long_inputs, extrapolation_rows
 from posym.model import Shape, answer_logits
 from posym.tasks.base import Task
 from posym.tasks.dataset import long_input_cores, split_sequences
@@ -31,6 +31,27 @@ def test_shared_prefix_equals_plain_forward(task: Task, batch_tokens: int) -> No
     logits[np.arange(16), inputs.cores.answer[shuffled]] = -np.inf
     np.testing.assert_allclose(margin, own - logits.max(axis=1), atol=1e-9)
     assert (correct == (margin > 0)).all()
+
+
+@pytest.mark.parametrize("batch_tokens", [1, 500])
+def test_one_pass_serves_every_length(task: Task, batch_tokens: int) -> None:
+    test = split_sequences(task, {"test": 800}, seed=0)["test"]
+    inputs = long_input_cores(task, test, items=16, prefixes=8, seed=0)
+    axis = [0, 60, 7]
+    tokens = [task.extend(np.random.default_rng(0), inputs.cores, extra, inputs.prefix) for extra in axis]
+    shape = Shape(vocabulary=len(task.vocabulary.tokens), layers=2, hidden_size=16, mlp_size=32, positions=128)
+    parameters = sharp_parameters(shape).to(dtype=torch.float64)
+    answer, done = inputs.cores.answer, []
+    along = answers_along_axis(parameters, tokens, answer, axis, inputs.prefix, batch_tokens, tell=done.append)
+    assert done[-1] == 8
+    for extra, given, found in zip(axis, tokens, along, strict=True):
+        correct, margin = answers_on_long_inputs(parameters, given, answer, extra, inputs.prefix, 10**6)
+        assert (found.correct == correct).all()
+        np.testing.assert_allclose(found.margin, margin, atol=1e-9)
+    other = tokens[2].copy()
+    other[5, 3] += 1
+    with pytest.raises(InputError, match="does not begin"):
+        answers_along_axis(parameters, [*tokens[:2], other], answer, axis, inputs.prefix, batch_tokens)
 
 
 def test_unequal_sharing_is_refused() -> None:
@@ -70,3 +91,8 @@ def test_bootstrap_interval_matches_the_normal_one() -> None:
     half = 1.96 * values.std() / 20
     assert low == pytest.approx(values.mean() - half, abs=0.03)
     assert high == pytest.approx(values.mean() + half, abs=0.03)
+
+
+def test_weights_of_items_are_those_of_clusters_of_one() -> None:
+    rows = np.array([3, 5, 8, 9])
+    np.testing.assert_array_equal(item_weights(4, 20, 7), resampling_weights(rows, 20, 7))

@@ -55,6 +55,7 @@ def test_long_inputs_return(task: Task, folder: Path) -> None:
     for extra, sequences, prefix in found:
         assert sequences.tokens.shape == (40, 17 + extra)
         np.testing.assert_array_equal(sequences.tokens[:, extra:], inputs.cores.tokens)
+        np.testing.assert_array_equal(sequences.tokens[:, :extra], found[-1][1].tokens[:, :extra])
         np.testing.assert_array_equal(prefix, inputs.prefix)
         for row in range(40):
             solution = task.solve(sequences.tokens[row])

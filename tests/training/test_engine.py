@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.nn import functional as F
 from transformers import GPTJConfig, GPTJForCausalLM, get_linear_schedule_with_warmup
 
-from posym.model import Parameters, Shape, initial_parameters, plane_angles, rotations
+from posym import products
 from posym.training import cpu
 from posym.training.cpu import CpuEngine
 from posym.training.cuda import CudaEngine, answer_loss
@@ -163,7 +163,7 @@ def test_gradient_is_autograds(shape: Shape, batch: int, dtype: torch.dtype, tol
 def test_gradient_without_onednn(monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = engine_at(weights(SMALL), RECIPE), engine_at(weights(SMALL), RECIPE)
     losses, norms = first.run(0, 10)
-    monkeypatch.setattr(cpu, "ONEDNN", False)
+    monkeypatch.setattr(products, "ONEDNN", False)
     others = second.run(0, 10)
     np.testing.assert_allclose(losses, others[0], rtol=1e-5)
     np.testing.assert_allclose(norms, others[1], rtol=1e-4)

@@ -16,7 +16,7 @@ def stage(args: argparse.Namespace) -> None:
     from posym.contracts.extrapolation import EXTRAPOLATION
     from posym.devices import choose_device
     from posym.errors import InputError
-    from posym.measure.extrapolation import answers_on_long_inputs, extrapolation_rows
+    from posym.measure.extrapolation import answers_along_axis, extrapolation_rows
     from posym.tables import write_table
     from posym.tasks.files import read_long_inputs
 
@@ -25,33 +25,39 @@ def stage(args: argparse.Namespace) -> None:
     checkpoints = Checkpoints(args.model, choose_device(args.params["device"]))
     steps = sorted({*params["extra_steps"], checkpoints.steps[-1]})
     lengths = list(read_long_inputs(args.data))
-    total = len(steps) * sum(sequences.tokens.shape[1] for _, sequences, _ in lengths)
-    progress, done = job.Progress(total, "length units"), 0
+    axis = [extra for extra, _, _ in lengths]
+    sequences, prefix = lengths[0][1:]  # answers, hops and prefixes are the same at every length
+    prefixes = len(set(prefix.tolist()))
+    progress = job.Progress(len(steps) * prefixes, "prefix")
     rows: list[dict[str, object]] = []
-    for step in steps:
+    for number, step in enumerate(steps):
         parameters = checkpoints.load(step)
-        for extra, sequences, prefix in lengths:
-            length = sequences.tokens.shape[1]
-            if length > parameters.shape.positions:
-                raise InputError(
-                    f"long_inputs.extra: {extra} makes {length} tokens, more than model.positions: {parameters.shape.positions}"
-                )
-            correct, margin = answers_on_long_inputs(
-                parameters, sequences.tokens, sequences.answer, extra, prefix, params["batch_tokens"]
+        longest = max(long.tokens.shape[1] for _, long, _ in lengths)
+        if longest > parameters.shape.positions:
+            raise InputError(
+                f"long_inputs.extra: {max(axis)} makes {longest} tokens, more than model.positions: {parameters.shape.positions}"
             )
+        found = answers_along_axis(
+            parameters,
+            [long.tokens for _, long, _ in lengths],
+            sequences.answer,
+            axis,
+            prefix,
+            params["batch_tokens"],
+            tell=lambda done, before=number * prefixes: progress.update(before + done),  # type: ignore[misc]
+        )
+        for (extra, long, _), answers in zip(lengths, found, strict=True):
             rows += extrapolation_rows(
                 step,
                 extra,
-                length,
-                sequences.hops,
+                long.tokens.shape[1],
+                long.hops,
                 prefix,
-                correct,
-                margin,
+                answers.correct,
+                answers.margin,
                 params["bootstrap_samples"],
                 params["seed"],
             )
-            done += length
-            progress.update(done, f"{length} tokens")
     provenance = {"task": args.task, "seed": args.seed, "parameters": args.params}
     write_table(args.folder / "extrapolation.parquet", EXTRAPOLATION, pd.DataFrame(rows), provenance)
     job.log.info("measured %d lengths at steps %s", len(lengths), steps)

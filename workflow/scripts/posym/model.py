@@ -19,6 +19,7 @@ from torch.nn import functional as F
 
 from posym.errors import InputError
 from posym.files import file_digest, read_json, replaced_folder
+from posym.products import linear
 
 ROPE_BASE = 10000.0  # fixed in transformers' GPT-J
 
@@ -147,6 +148,10 @@ class Prefix:
         """Number of tokens in the prefix."""
         return self.keys[0].shape[1]
 
+    def first(self, slots: int) -> Prefix:
+        """The beginning of this prefix (views): attention is causal, so it is what `prefix_of` fewer tokens gives."""
+        return Prefix([key[:, :slots] for key in self.keys], [value[:, :slots] for value in self.values])
+
 
 # What an intervention may change: `residual`, what enters a layer; `query`, the head's queries before RoPE; `attention`,
 # its weights; `head`, what it hands to `out_proj`.
@@ -173,15 +178,14 @@ def normed_input(parameters: Parameters, layer: int, residual: Tensor) -> Tensor
 
 def project(parameters: Parameters, layer: int, name: str, vectors: Tensor) -> Tensor:
     """One of the attention's `q_proj`, `k_proj`, `v_proj`, `out_proj`, none of which has a bias."""
-    return F.linear(vectors, parameters[f"transformer.h.{layer}.attn.{name}.weight"])
+    return linear(vectors, parameters[f"transformer.h.{layer}.attn.{name}.weight"])
 
 
 def feed_forward(parameters: Parameters, layer: int, normed: Tensor) -> Tensor:
     """The MLP of a block, [..., hidden]."""
     block = f"transformer.h.{layer}.mlp."
-    inner = F.linear(normed, parameters[block + "fc_in.weight"], parameters[block + "fc_in.bias"])
-    inner = F.gelu(inner, approximate="tanh")
-    return F.linear(inner, parameters[block + "fc_out.weight"], parameters[block + "fc_out.bias"])
+    inner = linear(normed, parameters[block + "fc_in.weight"], parameters[block + "fc_in.bias"], gelu=True)
+    return linear(inner, parameters[block + "fc_out.weight"], parameters[block + "fc_out.bias"])
 
 
 def unembed(parameters: Parameters, residual: Tensor) -> Tensor:
@@ -190,7 +194,7 @@ def unembed(parameters: Parameters, residual: Tensor) -> Tensor:
     final = F.layer_norm(
         residual, gain.shape, gain, parameters["transformer.ln_f.bias"], parameters.shape.layer_norm_epsilon
     )
-    return F.linear(final, parameters["lm_head.weight"], parameters["lm_head.bias"])
+    return linear(final, parameters["lm_head.weight"], parameters["lm_head.bias"])
 
 
 def prefix_of(parameters: Parameters, tokens: Tensor, intervene: Intervene = untouched) -> Prefix:

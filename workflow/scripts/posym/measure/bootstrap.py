@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,6 +22,12 @@ def resampling_weights(clusters: NDArray[np.int64], samples: int, seed: int) -> 
     drawn = np.random.default_rng(seed).multinomial(count, np.full(count, 1 / count), size=samples)
     weights = drawn[:, item_cluster].astype(np.float64)
     return weights / weights.sum(axis=1, keepdims=True)
+
+
+@cache
+def item_weights(items: int, samples: int, seed: int) -> Values:
+    """The `resampling_weights` of items that are all their own cluster: the same for every checkpoint, so made once."""
+    return resampling_weights(np.arange(items), samples, seed)
 
 
 def mean_interval(values: Values, weights: Values) -> tuple[Values, Values]:

@@ -5,8 +5,9 @@ layer, compare the query's attention on the two slots with before. The query vec
 see the softmax's denominator, so one matrix holds every swap: M[slot, content] = q . R(query slot - slot) k_content /
 sqrt(d). After swapping i and j, slot i holds exp M[i, j] and slot j holds exp M[j, i]. No layer is run again.
 
-With logits a, b on two slots, the direction of (exp a, exp b) has cosines sqrt(sigmoid(2 (a - b))) and
-sqrt(sigmoid(2 (b - a))): only differences enter, nothing can overflow.
+Only differences of two logits enter, and nothing can overflow: with x the difference before the swap, y the one after,
+X = exp -|x| and Y = exp -|y|, the cosines are (1 + X Y) / sqrt((1 + X^2)(1 + Y^2)) and (X + Y) over the same root. The
+first belongs to the positional score where x and y have one sign, to the symbolic score where they differ.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from posym.measure.bootstrap import mean_interval, resampling_weights
+from posym.measure.bootstrap import item_weights, mean_interval
 from posym.model import LayerView, Parameters, answer_logits, as_planes, rotations
+from posym.products import linear
 from posym.tasks.base import Sequences
 
 BATCH_ITEMS = 256
@@ -44,10 +46,12 @@ def slot_content_logits(query: Tensor, query_slot: Tensor, key: Tensor) -> Tenso
     meaningless and have to be left out by the caller.
     """
     slots, hidden = key.shape[1:]
-    distance = (query_slot[:, None] - torch.arange(slots, device=key.device)).clamp(min=0)
-    table = rotations(torch.arange(slots, device=key.device), hidden // 2, key.dtype)
-    turned = torch.view_as_real(as_planes(query)[:, None] * table[distance]).flatten(-2)
-    return turned @ key.mT / sqrt(hidden)
+    turns = rotations(torch.arange(slots, device=key.device), hidden // 2, key.dtype)
+    # Turned back by its own slot, the query meets every slot with one table: per plane, Re(conj(q) k exp(i slot angle)).
+    asking = (as_planes(query) * turns[query_slot]).conj().resolve_conj()
+    pairs = torch.view_as_real(asking[:, None] * as_planes(key)).flatten(-2)
+    table = torch.view_as_real(turns.conj().resolve_conj()).flatten(-2) / sqrt(hidden)
+    return linear(pairs, table).mT
 
 
 def head_scores(query: Tensor, query_slot: Tensor, key: Tensor, taus: list[float]) -> ItemScores:
@@ -66,18 +70,20 @@ def scores_of_logits(logits: Tensor, query_slot: Tensor, taus: list[float]) -> I
     held = logits.diagonal(dim1=1, dim2=2)
     attention = held.masked_fill(here > query_slot[:, None], -torch.inf).softmax(-1)
     first, second = torch.triu_indices(slots, slots, 1, device=logits.device)
-    before = held[:, first] - held[:, second]
-    after = logits[:, first, second] - logits[:, second, first]
-    here_before, here_after = torch.sigmoid(2 * before), torch.sigmoid(2 * after)
-    there_before, there_after = torch.sigmoid(-2 * before), torch.sigmoid(-2 * after)
-    stays = (here_before * here_after).sqrt() + (there_before * there_after).sqrt()
-    travels = (there_before * here_after).sqrt() + (here_before * there_after).sqrt()
-    moved = (attention[:, first] - attention[:, second]).abs()
-    moved = moved.masked_fill(second >= query_slot[:, None], -torch.inf)
-    weights = [torch.softmax(moved / tau, dim=-1) for tau in taus]
+    before = held.index_select(1, first) - held.index_select(1, second)
+    after = (logits - logits.mT).flatten(1).index_select(1, first * slots + second)
+    less_before, less_after = before.abs().neg_().exp_(), after.abs().neg_().exp_()
+    root = torch.addcmul(less_before.square() + 1, less_before.square() + 1, less_after.square()).rsqrt_()
+    parallel, crossed = (less_before * less_after + 1).mul_(root), (less_before + less_after).mul_(root)
+    same_sign = (before < 0) == (after < 0)
+    cosines = torch.stack([parallel.where(same_sign, crossed), crossed.where(same_sign, parallel)], dim=1)
+    moved = (attention.index_select(1, first) - attention.index_select(1, second)).abs_()
+    moved.masked_fill_(second >= query_slot[:, None], -torch.inf)
+    weights = torch.stack([torch.softmax(moved / tau, dim=-1) for tau in taus], dim=1)
+    positional, symbolic = (cosines @ weights.mT).unbind(1)
     return ItemScores(
-        positional=torch.stack([(weight * stays).sum(-1) for weight in weights], dim=-1),
-        symbolic=torch.stack([(weight * travels).sum(-1) for weight in weights], dim=-1),
+        positional=positional,
+        symbolic=symbolic,
         entropy=torch.special.entr(attention).sum(-1),
         self_mass=attention.gather(1, query_slot[:, None]).squeeze(1),
     )
@@ -163,7 +169,7 @@ def score_rows(
         values = both.movedim(2, 0).numpy()  # [item, layer, score, tau]
         for wanted in (0, *np.unique(having)):
             chosen = np.flatnonzero((having == wanted) | (wanted == 0))
-            weights = resampling_weights(chosen, samples, seed)
+            weights = item_weights(len(chosen), samples, seed)
             mean = values[chosen].mean(axis=0)
             low, high = mean_interval(values[chosen], weights)
             for layer, score in enumerate(layers):

@@ -167,14 +167,18 @@ class Task(ABC):
     def extend(self, random: np.random.Generator, sequences: Sequences, extra: int, prefix: Array) -> Array:
         """Prepend `extra` target-type tokens: tokens [row, extra + slot], the core untouched at the end (paper section 5).
 
-        Rows with the same number in `prefix` [row] get the same extra tokens, drawn from what all of them allow.
+        Rows with the same number in `prefix` [row] get the same extra tokens, drawn from what all of them allow. Generators
+        in the same state give a shorter prefix that is the beginning of a longer one.
         """
         groups, row_group = np.unique(prefix, return_inverse=True)
         allowed = np.ones((len(groups), len(self.vocabulary.tokens)), dtype=bool)
         np.logical_and.at(allowed, row_group, self.fillers(sequences))
         if not allowed.any(axis=1).all():
             raise InputError(f"task {self.name}: sequences that share a prefix leave no token free for it")
-        choice = (random.random((len(groups), extra)) * allowed.sum(axis=1, keepdims=True)).astype(np.int64)
+        drawn = random.random(
+            (extra, len(groups))
+        ).T  # token by token, so that fewer extra tokens are the first of more
+        choice = (drawn * allowed.sum(axis=1, keepdims=True)).astype(np.int64)
         ranked = np.argsort(~allowed, axis=1, kind="stable")  # the allowed ids first, in order
         extra_tokens = np.take_along_axis(ranked, choice, axis=1)
         return np.concatenate([extra_tokens[row_group], sequences.tokens], axis=1)

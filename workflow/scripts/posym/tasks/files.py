@@ -98,11 +98,14 @@ def read_manifest(path: Path) -> dict[str, Any]:
 def write_long_inputs(
     folder: Path, task: Task, inputs: LongInputs, axis: list[int], seed: int, provenance: dict[str, Any]
 ) -> None:
-    """Write `extrapolation.parquet` (the cores at every number of extra tokens of `axis`) and, last, its manifest."""
+    """Write `extrapolation.parquet` (the cores at every number of extra tokens of `axis`) and, last, its manifest.
+
+    A prefix at one length is the beginning of the same prefix at a longer one, so that one pass measures all lengths.
+    """
     parts = []
     cores = inputs.cores
     for extra in axis:
-        tokens = task.extend(np.random.default_rng([seed, 2, extra]), cores, extra, inputs.prefix)
+        tokens = task.extend(np.random.default_rng([seed, 2]), cores, extra, inputs.prefix)
         flat = pa.array(tokens.reshape(-1), pa.uint16())
         offsets = pa.array(np.arange(len(tokens) + 1, dtype=np.int32) * tokens.shape[1])
         columns = {

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from posym.model import Parameters, as_planes, rotations
+from posym.products import product
 from posym.training.dropout import mask_size, masks_of
 from posym.training.network import network_of
 from posym.training.optimizer import update
@@ -23,27 +24,6 @@ from posym.training.recipe import Recipe
 DRAWS = 1 << 16  # a mask value is one 16-bit draw, so the dropout probability is rounded to a multiple of 1 / DRAWS
 GELU_LINEAR = 2 * sqrt(2 / pi)  # tanh GELU is u * sigmoid(GELU_LINEAR * u + GELU_CUBIC * u^3)
 GELU_CUBIC = GELU_LINEAR * 0.044715
-
-
-def _onednn_works() -> bool:
-    """Whether this build of PyTorch multiplies float32 matrices with oneDNN."""
-    try:
-        one = torch.ones(1, 1)
-        return bool(torch.ops.mkldnn._linear_pointwise(one, one, None, "none", [], "") == one)
-    except (AttributeError, RuntimeError):
-        return False
-
-
-# oneDNN uses AVX-512 on every CPU that has it, MKL (behind torch.mm) only on Intel's; elsewhere that is twice the speed.
-ONEDNN = _onednn_works()
-
-
-def product(left: Tensor, right: Tensor, bias: Tensor | None = None) -> Tensor:
-    """left [n, k] @ right [k, m] + bias [m]."""
-    if ONEDNN and left.dtype == torch.float32:
-        result: Tensor = torch.ops.mkldnn._linear_pointwise(left, right.t(), bias, "none", [], "")
-        return result
-    return torch.mm(left, right) if bias is None else torch.addmm(bias, left, right)
 
 
 def _norm_backward(
