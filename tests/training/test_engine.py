@@ -16,6 +16,7 @@ from torch.nn import functional as F
 from transformers import GPTJConfig, GPTJForCausalLM, get_linear_schedule_with_warmup
 
 from posym import products
+from posym.model import Parameters, Shape, initial_parameters, plane_angles, rotations
 from posym.training import cpu
 from posym.training.cpu import CpuEngine
 from posym.training.cuda import CudaEngine, answer_loss
