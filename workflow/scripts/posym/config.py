@@ -133,6 +133,7 @@ def _contradictions(config: Config, figure_names: list[str]) -> Iterator[str]:
             yield f"extrapolation.extra_steps: {step} has no checkpoint: add it to training.extra_checkpoints"
     if config["figures"]["tau"] not in scores["taus"]:
         yield f"figures.tau: {config['figures']['tau']} should be one of scores.taus: {scores['taus']}"
+    yield from llm.contradictions(config)
 
 
 def settings(config: Config, rule: str, task: str | None = None) -> str:
