@@ -11,6 +11,7 @@ import yaml
 from jsonschema import Draft202012Validator, ValidationError
 
 from posym.errors import InputError
+from posym.llm import configuration as llm
 from posym.tasks import make_task, task_names
 
 Config = dict[str, Any]

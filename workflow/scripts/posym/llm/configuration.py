@@ -30,6 +30,16 @@ def slugs(config: Config, local: bool = False) -> list[str]:
     return [slug(model["name"]) for model in config["llm"]["models"] if is_local(model) or not local]
 
 
+def pattern(config: Config) -> str:
+    """A regular expression for the models' file names; it matches nothing where there are none."""
+    return "|".join(map(re.escape, slugs(config))) or "(?!)"
+
+
+def drawings(config: Config) -> list[str]:
+    """Names of the stage's figures: the games of all models, and the heads of each local one."""
+    return ["llm_games", *(f"llm_heads.{model}" for model in slugs(config, local=True))]
+
+
 def find_model(config: Config, wanted: str) -> Config:
     """The model of the list with this file name."""
     return next(model for model in config["llm"]["models"] if slug(model["name"]) == wanted)
@@ -85,7 +95,7 @@ def contradictions(config: Config) -> Iterator[str]:
                 yield f"{where}: {name!r} has a source, so it runs here: leave key and base_url empty"
         else:
             if "/" not in name:
-                yield f'{where}.name: {name!r} should be provider/name, such as openai/..; a local model needs a source'
+                yield f"{where}.name: {name!r} should be provider/name, such as openai/..; a local model needs a source"
             if "next-token" in model["methods"]:
                 yield f"{where}.methods: next-token needs the model's own logits: leave it to models with a source"
             if not model["key"]:

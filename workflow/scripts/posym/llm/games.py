@@ -155,7 +155,9 @@ class _Caller:
         }
         unknown = sorted(set(model["options"]) - set(GenerateConfig.model_fields))
         if unknown:
-            raise InputError(f"{self.name}: options has {unknown[0]!r}, which inspect-ai's GenerateConfig does not know")
+            raise InputError(
+                f"{self.name}: options has {unknown[0]!r}, which inspect-ai's GenerateConfig does not know"
+            )
         arguments: dict[str, Any] = {}
         if is_local(model):
             arguments = {"model_path": path, "device": device, "dtype": model["dtype"], "do_sample": False}
@@ -168,15 +170,17 @@ class _Caller:
 
     def call(self, asked: list[Question]) -> dict[str, str]:
         """Ask, put the replies into the ledger, and return the error of each call that got none, by key."""
-        from inspect_ai import Task, eval
+        import inspect_ai
         from inspect_ai.dataset import MemoryDataset, Sample
 
         samples = [
             Sample(input=question.text, target=question.item.answer, id=question.key, metadata=_metadata(question))
             for question in asked
         ]
-        task = Task(dataset=MemoryDataset(samples), solver=_reply_solver(self.ledger), scorer=_reply_scorer(), name="onehop")
-        logs = eval(
+        task = inspect_ai.Task(
+            dataset=MemoryDataset(samples), solver=_reply_solver(self.ledger), scorer=_reply_scorer(), name="onehop"
+        )
+        logs = inspect_ai.eval(
             task,
             model=self.model,
             display="none",
@@ -193,7 +197,11 @@ class _Caller:
             error = logs[0].error.message if logs[0].error else "it was stopped"
             raise InputError(f"{self.name}: the evaluation stopped: {_one_line(error)}; run again to go on")
         failed = {str(s.id): _one_line(s.error.message) for s in logs[0].samples or [] if s.error}
-        return {question.key: failed.get(question.key, "no reply") for question in asked if question.key not in self.ledger.replies}
+        return {
+            question.key: failed.get(question.key, "no reply")
+            for question in asked
+            if question.key not in self.ledger.replies
+        }
 
 
 def _metadata(question: Question) -> dict[str, Any]:

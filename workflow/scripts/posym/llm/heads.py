@@ -15,17 +15,20 @@ Averages are kept as logarithms: with a, b the log attention of two blocks, (A_i
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import chain, combinations
 from math import log
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from posym.errors import InputError
+from posym.llm.onehop import Item, instructions
+from posym.measure.bootstrap import Values, mean_interval, resampling_weights
 
 OBSERVED = "posym_observed"
 PROBE_POSITION = 3
@@ -184,7 +187,9 @@ def cut_blocks(first: int, tokens: int, blocks: int) -> list[range]:
     """Slots of `blocks` equal contiguous blocks from slot `first` on; `InputError` where `tokens` cannot be shared equally."""
     size, rest = divmod(tokens, blocks)
     if rest or not size or blocks < 2:
-        raise InputError(f"{tokens} tokens cannot be cut into {blocks} equal blocks: change llm.heads.length or .blocks")
+        raise InputError(
+            f"{tokens} tokens cannot be cut into {blocks} equal blocks: change llm.heads.length or .blocks"
+        )
     return [range(first + block * size, first + (block + 1) * size) for block in range(blocks)]
 
 
@@ -201,7 +206,7 @@ def swapped_inputs(ids: Tensor, blocks: list[range]) -> Tensor:
 @torch.inference_mode()
 def shared_prefix(model: Any, ids: Tensor) -> Any:
     """What a run over the first tokens `ids` [slot] leaves in the model's cache, for `block_scores`."""
-    return model(ids[None], use_cache=True, logits_to_keep=1).past_key_values
+    return model(ids[None], use_cache=True, logits_to_keep=1).cache
 
 
 @torch.inference_mode()
@@ -219,7 +224,7 @@ def block_scores(
         cache = copy.deepcopy(prefix)
         cache.batch_repeat_interleave(len(batch))
     with observing(model) as views:
-        model(batch[:, prefix_slots:], past_key_values=cache, use_cache=cache is not None, logits_to_keep=1)
+        model(batch[:, prefix_slots:], cache=cache, use_cache=cache is not None, logits_to_keep=1)
     layers = [_layer_scores(view, rope, blocks, tau) for view in sorted(views, key=lambda view: view.layer)]
     return BlockScores(*(torch.stack(part).cpu() for part in zip(*layers, strict=True)))
 
@@ -263,3 +268,74 @@ def cosines(before: Tensor, after: Tensor) -> tuple[Tensor, Tensor]:
     one, other = torch.sigmoid(2 * before).sqrt(), torch.sigmoid(-2 * before).sqrt()
     one_after, other_after = torch.sigmoid(2 * after).sqrt(), torch.sigmoid(-2 * after).sqrt()
     return one * one_after + other * other_after, other * one_after + one * other_after
+
+
+def block_inputs(tokenizer: Any, task: str, items: list[Item]) -> tuple[list[list[int]], int, int]:
+    """Ids of each item's prompt, where its window starts, and the window's tokens: the same for all.
+
+    The window is put together word by word, each with its space, so that every word has the same ids wherever it stands.
+    Words of unequal token counts raise `InputError`: swapping them would move everything between them.
+    """
+
+    def encode(text: str, special: bool = False) -> list[int]:
+        return list(tokenizer(text, add_special_tokens=special)["input_ids"])
+
+    start = encode(f'{instructions(task)}Input: "', special=True)
+    rows, sizes = [], set()
+    for item in items:
+        *words, query = item.window.split()
+        coded = [encode(f" {word}") for word in words]
+        sizes |= set(map(len, coded))
+        rows.append([*start, *chain(*coded), *encode(f' {query}"\nOutput:')])
+    if len(sizes) != 1:
+        raise InputError(
+            f"the tokenizer cuts words of the {task} game into {sorted(sizes)} tokens: blocks cannot be swapped"
+        )
+    return rows, len(start), sizes.pop() * items[0].length
+
+
+def measure_heads(
+    model: Any, tokenizer: Any, task: str, items: list[Item], blocks: int, tau: float, progress: Callable[[int], None]
+) -> tuple[BlockScores, Rope]:
+    """Block scores of all items of one task and length, each field [item, layer, head, 1 + plane], and the model's RoPE.
+
+    The prompt is the bare text, as in `posym.llm.next_token`; the query is its last token, where the answer is predicted.
+    `progress` is told how many items are done. Raises `InputError` as `find_rope`, `block_inputs` and `cut_blocks` do.
+    """
+    use_observed_attention(model)
+    rope = find_rope(model)
+    rows, first, tokens = block_inputs(tokenizer, task, items)
+    slots = cut_blocks(first, tokens, blocks)
+    prefix = shared_prefix(model, torch.tensor(rows[0][:first], device=model.device))
+    found = []
+    for row in rows:
+        found.append(block_scores(model, rope, torch.tensor(row, device=model.device), slots, tau, prefix, first))
+        progress(len(found))
+    fields = BlockScores.__dataclass_fields__
+    return BlockScores(*(torch.stack([getattr(one, name) for one in found]) for name in fields)), rope
+
+
+def head_rows(
+    model: str, task: str, scores: BlockScores, rope: Rope, samples: int, seed: int
+) -> list[dict[str, object]]:
+    """Rows of `llm/{model}-heads.parquet`: means over items with 95 % bootstrap limits; plane 0 is the whole head, angle 0."""
+    items = len(scores.positional)
+    weights = resampling_weights(np.arange(items), samples, seed)
+    means: dict[str, Values] = {}
+    lows: dict[str, Values] = {}
+    highs: dict[str, Values] = {}
+    for name in ("positional", "symbolic", "entropy", "block_mass"):
+        values = getattr(scores, name).double().numpy()
+        means[name] = values.mean(axis=0)
+        if name in ("positional", "symbolic"):
+            lows[name], highs[name] = mean_interval(values, weights)
+    angles = [0.0, *rope.angles.tolist()]
+    rows: list[dict[str, object]] = []
+    for layer, head, plane in np.ndindex(means["positional"].shape):
+        place = (layer, head, plane)
+        row: dict[str, object] = {"model": model, "task": task, "layer": layer, "head": head, "plane": plane}
+        for name in ("positional", "symbolic"):
+            row |= {name: means[name][place], f"{name}_low": lows[name][place], f"{name}_high": highs[name][place]}
+        row |= {name: means[name][place] for name in ("entropy", "block_mass")}
+        rows.append(row | {"angle": angles[plane], "items": items})
+    return rows

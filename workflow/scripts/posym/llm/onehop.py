@@ -85,7 +85,9 @@ def solve(task: str, window: str) -> tuple[str, int]:
     """Answer and its slot, found by walking; a window without exactly one answer raises `InputError`."""
     *targets, query = window.split()
     slots = (
-        [len(targets) - int(query)] if task == "number" else [s for s, pair in enumerate(targets) if pair[0] == query[1]]
+        [len(targets) - int(query)]
+        if task == "number"
+        else [s for s, pair in enumerate(targets) if pair[0] == query[1]]
     )
     if len(slots) != 1 or not 0 <= slots[0] < len(targets):
         raise InputError(f"{window!r} has no single answer in the {task} game")
@@ -172,7 +174,9 @@ def read_items(folder: Path, task: str) -> list[Item]:
     file = f"{task}.parquet"
     manifest = read_json(folder / f"{task}.manifest.json")
     if not isinstance(manifest, dict) or file not in manifest.get("files", {}):
-        raise InputError(f"{folder / task}.manifest.json is no manifest of prompts: delete it and run the rule `onehop`")
+        raise InputError(
+            f"{folder / task}.manifest.json is no manifest of prompts: delete it and run the rule `onehop`"
+        )
     table: pa.Table = read_table(folder / file, ONEHOP, manifest["files"][file]["digest"])
     return list(_rows(table))
 

@@ -23,7 +23,11 @@ def outcome(reply: str, answer: str, stop_reason: str) -> str:
     text = reply.strip()
     if text == answer and stop_reason not in CUT:
         return CORRECT
-    if stop_reason == "content_filter" or (not text and stop_reason not in CUT) or REFUSAL.match(text.replace("’", "'")):
+    if (
+        stop_reason == "content_filter"
+        or (not text and stop_reason not in CUT)
+        or REFUSAL.match(text.replace("\u2019", "'"))
+    ):
         return REFUSED
     if stop_reason in CUT or len(text.split()) > 1:
         return OVERLONG
