@@ -90,11 +90,11 @@ def figure_tables(wildcards):
     )
 
 
-def llm_settings(rule):
+def llm_settings(name):
     """The one value that a rule of the llm stage depends on; see `posym.llm.configuration.settings`."""
-    if rule in ("onehop", "llm_figures"):
-        return llm.settings(config, rule)
-    return lambda wildcards: llm.settings(config, rule, wildcards.model)
+    if name in ("onehop", "llm_figures"):
+        return llm.settings(config, name)
+    return lambda wildcards: llm.settings(config, name, wildcards.model)
 
 
 def llm_manifest(wildcards):

@@ -80,11 +80,10 @@ rule llm_games:
     params:
         json=llm_settings("llm_games"),
         tasks=config["tasks"],
-        prompts=f"{DATA}/onehop",
         work=f"{RESULTS}/llm/work/{{model}}",
         model=llm_model_option,
     shell:
-        "python {input.script:q} --tasks {params.tasks} --prompts {params.prompts:q} {params.model}"
+        "python {input.script:q} --tasks {params.tasks} --prompts {input.prompts:q} {params.model}"
         " --work {params.work:q} --table {output.table:q} --replies {output.replies:q}"
         " --params {params.json:q} --threads {threads} --log {log:q}"
 

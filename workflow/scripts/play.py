@@ -36,7 +36,8 @@ def stage(args: argparse.Namespace) -> None:
 
     torch.set_num_threads(args.threads)
     device = choose_device(args.params["device"])
-    asked = [question for task in args.tasks for question in games.questions(task, read_items(args.prompts, task))]
+    folder = args.prompts[0].parent
+    asked = [question for task in args.tasks for question in games.questions(task, read_items(folder, task))]
     path = models.location(args.model) if args.model else ""
     answered = []
     if path:
@@ -59,7 +60,9 @@ def stage(args: argparse.Namespace) -> None:
 if __name__ == "__main__":
     arguments = job.parser("llm_games", __doc__)
     arguments.add_argument("--tasks", nargs="+", required=True)
-    arguments.add_argument("--prompts", type=Path, required=True, help="folder with the prompts")
+    arguments.add_argument(
+        "--prompts", type=Path, nargs="+", required=True, help="the prompts' manifests, beside their tables"
+    )
     arguments.add_argument("--model", type=Path, help="folder of a local model that llm_model made ready")
     arguments.add_argument(
         "--work", type=Path, required=True, help="folder for replies as they arrive and for logs; kept"
