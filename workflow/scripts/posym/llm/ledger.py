@@ -42,7 +42,7 @@ class Ledger:
         folder.mkdir(parents=True, exist_ok=True)
         if self.path.exists():
             self._read()
-        else:
+        if not self.path.exists() or not self.path.stat().st_size:
             self._append({"identity": identity})
 
     def _read(self) -> None:
