@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tiny_models
 import torch
 from torch import Tensor
 
-import tiny_models
 from posym.errors import InputError
 from posym.llm import heads, onehop
 
@@ -67,8 +67,8 @@ def test_planes_and_angles(kind: str) -> None:
     assert (rope.first[1], rope.second[1]) == ((1, 5) if kind == "llama" else (2, 3))
     with torch.inference_mode(), heads.observing(model) as views:
         model(torch.arange(5, 25)[None])
-    assert [view.layer for view in views] == list(range(model.config.num_hidden_layers))
         logits = heads._logits(views[0], rope)
+    assert [view.layer for view in views] == list(range(model.config.num_hidden_layers))
     assert logits.shape[2] == 1 + len(rope.angles)
     if kind == "llama":  # the planes are the whole head
         torch.testing.assert_close(logits[:, :, 1:].sum(2), logits[:, :, 0], atol=1e-3, rtol=1e-4)
