@@ -20,7 +20,7 @@ from posym.llm import games, onehop
 
 KEY = "sk-planted-0123456789"
 VARIABLE = "LOOPBACK_API_KEY"
-REQUESTS = {"max_tokens": 6, "attempt_seconds": 5, "retries": 4, "failures": 0}
+REQUESTS = {"max_tokens": 6, "attempt_seconds": 10, "retries": 4, "failures": 0}
 
 
 def entry(address: str, **changes: Any) -> dict[str, Any]:
@@ -66,7 +66,7 @@ def holds_key(folder: Path) -> list[Path]:
 def test_faults_lose_no_reply_and_count_none_twice(upstream: str, tmp_path: Path) -> None:
     with servers.Proxy(upstream, [], KEY) as good:
         plain = ask(entry(good.address), tmp_path / "plain")
-    with servers.Proxy(upstream, list(servers.FAULTS), KEY, hang=8) as bad:
+    with servers.Proxy(upstream, list(servers.FAULTS), KEY, hang=13) as bad:
         said: list[str] = []
         spoilt = ask(entry(bad.address), tmp_path / "spoilt", said=said)
         assert "8 calls, about" in said[0]
@@ -100,7 +100,7 @@ def test_a_server_that_stays_broken_ends_in_one_sentence(upstream: str, tmp_path
 def test_over_budget_and_missing_keys_are_refused_before_any_call(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(InputError, match="8 calls, .* above its budget of 0.00: nothing was asked"):
+    with pytest.raises(InputError, match=r"8 calls, .* above its budget of 0.00: nothing was asked"):
         ask(entry("http://127.0.0.1:9", budget=0), tmp_path)
     with pytest.raises(InputError, match="options has 'temprature', which inspect-ai's GenerateConfig does not know"):
         ask(entry("http://127.0.0.1:9", options={"temprature": 0}), tmp_path)
@@ -119,7 +119,7 @@ llm:
   runs: 1
   items: 10
   max_tokens: 6
-  attempt_seconds: 5
+  attempt_seconds: 10
   retries: 4
   models:
     - {{name: openai-api/loopback/tiny, source: "", dtype: float32, methods: [reply], options: {{temperature: 0}},
@@ -133,7 +133,7 @@ def test_a_killed_run_goes_on_and_draws(upstream: str, tmp_path: Path) -> None:
 
     checkout = copy_workflow(tmp_path / "checkout")
     faults = ["", "", "", *servers.FAULTS]
-    with servers.Proxy(upstream, faults, KEY, hang=8, slow=0.3) as proxy:
+    with servers.Proxy(upstream, faults, KEY, hang=13, slow=0.3) as proxy:
         (checkout.folder / "overlay.yaml").write_text(OVERLAY.format(key=VARIABLE, address=proxy.address))
         arguments = ["--cores", "2", "--configfile", "overlay.yaml"]
         first = checkout.start(*arguments, config=None, start_new_session=True)

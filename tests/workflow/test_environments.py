@@ -11,7 +11,7 @@ import yaml
 from workflow_runs import ROOT
 
 ENVIRONMENTS = sorted((ROOT / "envs").glob("*.yaml"))
-DISTRIBUTIONS = {"yaml": "PyYAML"}
+DISTRIBUTIONS = {"yaml": "PyYAML", "inspect_ai": "inspect-ai"}
 
 
 def pins(path: str) -> dict[str, str]:
@@ -52,4 +52,4 @@ def test_environments_hold_what_the_scripts_say_they_need() -> None:
 
 def test_only_stages_with_models_have_torch() -> None:
     with_torch = {path.stem for path in ENVIRONMENTS if "torch==" in path.read_text()}
-    assert with_torch == {"training", "scores", "extrapolation"}
+    assert with_torch == {"training", "scores", "extrapolation", "llm_model", "llm_games", "llm_heads"}

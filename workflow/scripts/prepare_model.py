@@ -1,6 +1,7 @@
 """Rule `llm_model`: make a local model ready for transformers, once."""
 
 import argparse
+import os
 from pathlib import Path
 
 from posym import job
@@ -9,6 +10,8 @@ PACKAGES = ("accelerate", "gguf", "huggingface_hub", "safetensors", "torch", "tr
 
 
 def stage(args: argparse.Namespace) -> None:
+    os.environ["TQDM_DISABLE"] = "1"  # the log has a line for each thing that matters; read on import
+
     import torch
 
     from posym.llm.models import prepare
