@@ -27,12 +27,12 @@ def free_port() -> int:
 
 @contextmanager
 def model_server(model: Path, log: Path) -> Iterator[str]:
-    """transformers' own server on a saved model; yields its address."""
+    """transformers' own server on a saved model, which it calls by its folder's name; yields its address."""
     port = free_port()
-    command = [sys.executable, "-m", "transformers.cli.transformers", "serve", str(model)]
+    command = [sys.executable, "-m", "transformers.cli.transformers", "serve", model.name]
     command += ["--host", "127.0.0.1", "--port", str(port), "--device", "cpu"]
     with log.open("w") as output:
-        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
+        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, cwd=model.parent)
         try:
             for _ in range(240):
                 assert process.poll() is None, log.read_text()

@@ -43,7 +43,7 @@ def entry(address: str, **changes: Any) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def upstream(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("tiny")
-    with servers.model_server(tiny_models.save("llama", folder / "model"), folder / "server.log") as address:
+    with servers.model_server(tiny_models.save("llama", folder / "tiny"), folder / "server.log") as address:
         yield address
 
 

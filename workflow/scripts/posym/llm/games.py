@@ -196,7 +196,7 @@ class _Caller:
         if logs[0].status != "success":
             error = logs[0].error.message if logs[0].error else "it was stopped"
             raise InputError(f"{self.name}: the evaluation stopped: {_one_line(error)}; run again to go on")
-        failed = {str(s.id): _one_line(s.error.message) for s in logs[0].samples or [] if s.error}
+        failed = {str(s.id): _cause(s.error) for s in logs[0].samples or [] if s.error}
         return {
             question.key: failed.get(question.key, "no reply")
             for question in asked
@@ -207,6 +207,12 @@ class _Caller:
 def _metadata(question: Question) -> dict[str, Any]:
     item = question.item
     return {"task": question.task, "run": item.run, "length": item.length, "slot_band": item.slot_band}
+
+
+def _cause(error: Any) -> str:
+    """The provider's own words: inspect-ai's message opens with the whole request, its traceback ends with what went wrong."""
+    lines = [line for line in error.traceback.splitlines() if line.strip()]
+    return _one_line(lines[-1] if lines else error.message)
 
 
 def _one_line(error: object) -> str:
