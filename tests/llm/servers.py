@@ -134,6 +134,7 @@ class Proxy:
         if fault == "empty":
             changed = json.loads(content)
             changed["choices"][0]["message"]["content"] = ""
+            changed["choices"][0]["finish_reason"] = "stop"
             content = json.dumps(changed).encode()
         self._send(handler, 200, content)
         with self.lock:
