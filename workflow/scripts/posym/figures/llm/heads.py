@@ -68,6 +68,8 @@ def draw(tables: dict[str, pd.DataFrame], settings: dict[str, Any]) -> tuple[Fig
     (model,) = table["model"].unique()
     figure = style.new_figure(150)
     grid = figure.subplots(2, len(tasks), squeeze=False, height_ratios=(1.25, 1))
+    by_plane = table[table["plane"] != WHOLE_HEAD].groupby(["task", "plane"])[list(style.KINDS)]
+    lowest = float(by_plane.quantile(0.25).to_numpy().min())  # planes alone are near 1: a full axis would hide them
     for column, task in enumerate(tasks):
         mine = table[table["task"] == task]
         heads, planes = mine[mine["plane"] == WHOLE_HEAD], mine[mine["plane"] != WHOLE_HEAD]
@@ -89,9 +91,9 @@ def draw(tables: dict[str, pd.DataFrame], settings: dict[str, Any]) -> tuple[Fig
         bottom.set_xscale("log")
         bottom.invert_xaxis()
         bottom.set_title(f"planes: {_said(found, task, 'frequency', 'rank correlation')}", loc="left")
-        bottom.set_xlabel("RoPE angle (radians a token; low frequencies on the right)")
+        bottom.set_xlabel("RoPE angle (radians a token), high to low")
         bottom.set_ylabel("mean score of planes")
-        style.accuracy_axis(bottom)
+        bottom.set_ylim(lowest - 0.02, 1.01)
         if column == len(tasks) - 1:
             figure.colorbar(dots, ax=grid[0, :], label="layer", shrink=0.8)
     handles = [style.handle(look, f"{kind} score") for kind, look in style.KINDS.items()]
