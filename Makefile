@@ -26,7 +26,7 @@ $(BIN)/.run: requirements.txt | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --progress-bar off -r requirements.txt
 	touch $@
 
-$(BIN)/.test: requirements.txt requirements-dev.txt | $(BIN)/python
+$(BIN)/.test: requirements.txt requirements-llm.txt requirements-dev.txt | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --progress-bar off -r requirements-dev.txt
 	touch $(BIN)/.run $@
 

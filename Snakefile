@@ -19,6 +19,7 @@ include: "workflow/rules/scores.smk"
 include: "workflow/rules/extrapolation.smk"
 include: "workflow/rules/mechanism.smk"
 include: "workflow/rules/figures.smk"
+include: "workflow/rules/llm.smk"
 
 
 rule all:

@@ -18,6 +18,15 @@ SCHEMA = ROOT / "workflow" / "schemas" / "config.schema.yaml"
 GOOD = yaml.safe_load((ROOT / "config.yaml").read_text())
 FIGURES = GOOD["figures"]["names"]
 DELETE = object()
+LLM: dict[str, Any] = {
+    "name": "openai/x",
+    "source": "",
+    "dtype": "float32",
+    "methods": ["reply"],
+    "options": {},
+    "connections": 1,
+}
+LLM |= {"key": "X_API_KEY", "base_url": "", "price_in": 0, "price_out": 0, "budget": 0}
 
 
 def check(config: dict[str, Any]) -> None:
@@ -91,6 +100,24 @@ BAD: list[tuple[str, object, str]] = [
     ("figures.gammas", [0.5], "figures.gammas.0: 0.5 should be below 0.5"),
     ("figures.dpi", 10, "figures.dpi: 10 should be at least 30"),
     ("figures", None, "figures: null should be of type object"),
+    ("stages", ["llm"], "llm.models: [] names no model, and stages asks for llm"),
+    ("llm.lengths", [2, 12], "llm.lengths: 2 should be at least llm.slot_bands: 4"),
+    ("llm.heads.blocks", 7, "llm.heads.length: 24 should be a multiple of llm.heads.blocks: 7"),
+    ("llm.models", [LLM | {"key": ""}], "llm.models.0.key: 'openai/x' is behind an API: name the environment variable"),
+    ("llm.models", [LLM | {"name": "x"}], "llm.models.0.name: 'x' should be provider/name"),
+    ("llm.models", [LLM | {"name": "a b"}], 'llm.models.0.name: "a b" should match'),
+    (
+        "llm.models",
+        [LLM, LLM | {"budget": 1}],
+        "llm.models.1.name: 'openai/x' and 'openai/x' would write the same files",
+    ),
+    (
+        "llm.models",
+        [LLM | {"methods": ["next-token"]}],
+        "llm.models.0.methods: next-token needs the model's own logits",
+    ),
+    ("llm.models", [LLM | {"source": "folder"}], "llm.models.0: 'openai/x' has a source, so it runs here"),
+    ("llm.models", [LLM | {"prize_in": 1}], "llm.models.0 has the unknown key 'prize_in'"),
 ]
 
 

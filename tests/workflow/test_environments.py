@@ -11,7 +11,7 @@ import yaml
 from workflow_runs import ROOT
 
 ENVIRONMENTS = sorted((ROOT / "envs").glob("*.yaml"))
-DISTRIBUTIONS = {"yaml": "PyYAML"}
+DISTRIBUTIONS = {"yaml": "PyYAML", "inspect_ai": "inspect-ai"}
 
 
 def pins(path: str) -> dict[str, str]:
@@ -27,7 +27,7 @@ def test_environment(environment) -> None:  # type: ignore[no-untyped-def]
     assert content["channels"] == ["conda-forge"]
     python, pip, packages = content["dependencies"]
     assert (python, pip) == ("python=3.11", "pip")
-    wanted = pins("requirements.txt")
+    wanted = pins("requirements.txt") | pins("requirements-llm.txt")
     for package in packages["pip"]:
         name, version = package.split("==")
         assert wanted[name] == version, f"{environment.name} has {package}"
@@ -53,4 +53,5 @@ def test_environments_hold_what_the_scripts_say_they_need() -> None:
 def test_only_stages_with_models_have_torch() -> None:
     with_torch = {path.stem for path in ENVIRONMENTS if "torch==" in path.read_text()}
     mechanism = {"functions", "frequencies", "ablation", "patching", "restriction", "geometry", "flow", "discrepancy"}
-    assert with_torch == {"training", "scores", "extrapolation"} | mechanism
+    language_models = {"llm_model", "llm_games", "llm_heads"}
+    assert with_torch == {"training", "scores", "extrapolation"} | mechanism | language_models

@@ -72,6 +72,7 @@ ALLOWED = {  # who may import whom; everybody may use the plain helpers
     "model": set(),
     "training": {"model", "contracts", "tables"},
     "measure": {"model", "tasks"},
+    "llm": {"contracts", "tables", "measure"},
     "figures": {"contracts", "tables", "pure"},
     "contracts": {"tables"},
     "tables": set(),

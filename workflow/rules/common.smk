@@ -1,5 +1,7 @@
 """What all rules share. In: the configuration. Out: checked settings, paths, targets and the modules of each stage."""
 
+import re
+import shlex
 import shutil
 import sys
 from pathlib import Path
@@ -10,6 +12,7 @@ sys.path.append(str(SCRIPTS))
 from posym import config as configuration
 from posym.errors import InputError
 from posym.imports import constant, imported_files
+from posym.llm import configuration as llm
 
 FIGURES = [
     path.stem for path in SCRIPTS.glob("posym/figures/*.py") if constant(path, "TABLES")
@@ -34,6 +37,8 @@ wildcard_constraints:
     task="|".join(config["tasks"]),
     seed="|".join(map(str, config["seeds"])),
     figure="|".join(config["figures"]["names"]),
+    model=llm.pattern(config),
+    drawing="|".join(map(re.escape, llm.drawings(config))),
 
 
 def below_here(path):
@@ -85,6 +90,40 @@ def figure_tables(wildcards):
     )
 
 
+def llm_settings(name):
+    """The one value that a rule of the llm stage depends on; see `posym.llm.configuration.settings`."""
+    if name in ("onehop", "llm_figures"):
+        return llm.settings(config, name)
+    return lambda wildcards: llm.settings(config, name, wildcards.model)
+
+
+def llm_manifest(wildcards):
+    """What says where a local model is; nothing for a model behind an API."""
+    local = wildcards.model in llm.slugs(config, local=True)
+    return [f"{RESULTS}/llm/models/{wildcards.model}/manifest.json"] if local else []
+
+
+def llm_model_option(wildcards):
+    """The option that names a local model's folder."""
+    return " ".join(
+        f"--model {shlex.quote(os.path.dirname(path))}"
+        for path in llm_manifest(wildcards)
+    )
+
+
+def llm_figure_name(wildcards):
+    """Which kind of figure a file of the llm stage holds."""
+    return wildcards.drawing.partition(".")[0]
+
+
+def llm_tables(wildcards):
+    """The tables that a figure of the llm stage shows."""
+    kind, _, model = wildcards.drawing.partition(".")
+    if kind == "llm_heads":
+        return [f"{RESULTS}/llm/{model}-heads.parquet"]
+    return expand(f"{RESULTS}/llm/{{model}}.parquet", model=llm.slugs(config))
+
+
 STAGE_FILES = {
     "datasets": [f"{DATA}/{{task}}/manifest.json"],
     "training": [f"{MODELS}/manifest.json"],
@@ -101,6 +140,7 @@ STAGE_FILES = {
         f"{MEASUREMENTS}/discrepancy.parquet",
     ],
     "figures": [f"{RESULTS}/figures/{{figure}}.png"],
+    "llm": [f"{RESULTS}/figures/{{drawing}}.png"],
 }
 
 
@@ -115,6 +155,7 @@ def targets():
             task=config["tasks"],
             seed=config["seeds"],
             figure=config["figures"]["names"],
+            drawing=llm.drawings(config),
         )
     ]
 

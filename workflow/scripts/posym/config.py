@@ -11,6 +11,7 @@ import yaml
 from jsonschema import Draft202012Validator, ValidationError
 
 from posym.errors import InputError
+from posym.llm import configuration as llm
 from posym.tasks import make_task, task_names
 
 Config = dict[str, Any]
@@ -154,6 +155,7 @@ def _contradictions(config: Config, figure_names: list[str]) -> Iterator[str]:
             yield f"mechanism.ablation.pairs: {kind} is not in mechanism.ablation.interventions: add it there"
     if config["figures"]["tau"] not in scores["taus"]:
         yield f"figures.tau: {config['figures']['tau']} should be one of scores.taus: {scores['taus']}"
+    yield from llm.contradictions(config)
 
 
 def _block(config: Config, name: str) -> Any:
