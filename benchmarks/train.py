@@ -24,24 +24,28 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "workflow" / "scripts"))
 
-import torch  # noqa: E402
-from torch import Tensor  # noqa: E402
-from torch.nn import functional as F  # noqa: E402
-from transformers import (  # noqa: E402
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+from transformers import (
     GPTJConfig,
     GPTJForCausalLM,
+    PrinterCallback,
     Trainer,
     TrainerCallback,
     TrainingArguments,
     get_linear_schedule_with_warmup,
 )
-from transformers.utils import logging  # noqa: E402
+from transformers.utils import logging
 
-from posym.model import Parameters, Shape, initial_parameters  # noqa: E402
-from posym.training.cpu import CpuEngine, product  # noqa: E402
-from posym.training.recipe import Recipe  # noqa: E402
+from posym.model import Parameters, Shape, initial_parameters
+from posym.training.cpu import CpuEngine, product
+from posym.training.recipe import Recipe
 
-COLUMNS = ["work", "case", "ours", "peer", "unit", "peer_name", "ratio_min", "ratio_median", "ratio_max", "limit_fraction", "repetitions", "device", "command", "date"]
+COLUMNS = (
+    *("work", "case", "ours", "peer", "unit", "peer_name", "ratio_min", "ratio_median", "ratio_max"),
+    *("limit_fraction", "repetitions", "device", "command", "date"),
+)
 
 
 def peer_model(parameters: Parameters, attention: str, dropout: float) -> GPTJForCausalLM:
@@ -63,7 +67,7 @@ def peer_model(parameters: Parameters, attention: str, dropout: float) -> GPTJFo
         use_cache=False,
         bos_token_id=None,
         eos_token_id=None,
-        attn_implementation=attention,
+        attn_implementation=attention,  # type: ignore[call-arg]
     )
     model = GPTJForCausalLM(config)
     model.load_state_dict({name: tensor.clone() for name, tensor in parameters.named.items()})
@@ -124,7 +128,9 @@ def trainer_steps(model: GPTJForCausalLM, rows: Rows, recipe: Recipe, steps: int
             use_cpu=True,
             dataloader_num_workers=0,
         )
-        AnswerTrainer(model=model, args=arguments, train_dataset=rows, callbacks=[clock]).train()
+        trainer = AnswerTrainer(model=model, args=arguments, train_dataset=rows, callbacks=[clock])
+        trainer.remove_callback(PrinterCallback)
+        trainer.train()
     return (clock.ends[-1] - clock.ends[0]) / steps
 
 
@@ -217,17 +223,16 @@ def measure(arguments: argparse.Namespace) -> dict[str, list[float]]:
     rows = Rows(tokens, answers)
     contenders: dict[str, Callable[[int], float]] = {
         "ours": lambda turn: timed(lambda: engine.run(turn * steps, (turn + 1) * steps)) / steps,
-        "Trainer (eager)": lambda turn: trainer_steps(models["eager"], rows, recipe, steps),
-        "Trainer (sdpa)": lambda turn: trainer_steps(models["sdpa"], rows, recipe, steps),
-        "plain loop (sdpa)": lambda turn: loop(steps),
-        "products alone (torch.mm)": lambda turn: timed(
-            lambda: [torch.mm(left, right, out=out) for _ in range(steps) for left, right, out in products]
-        )
-        / steps,
-        "products alone (the engine's)": lambda turn: timed(
-            lambda: [product(left, right).numel() for _ in range(steps) for left, right, _ in products]
-        )
-        / steps,
+        "Trainer (eager)": lambda _turn: trainer_steps(models["eager"], rows, recipe, steps),
+        "Trainer (sdpa)": lambda _turn: trainer_steps(models["sdpa"], rows, recipe, steps),
+        "plain loop (sdpa)": lambda _turn: loop(steps),
+        "products alone (torch.mm)": lambda _turn: (
+            timed(lambda: [torch.mm(left, right, out=out) for _ in range(steps) for left, right, out in products])
+            / steps
+        ),
+        "products alone (the engine's)": lambda _turn: (
+            timed(lambda: [product(left, right).numel() for _ in range(steps) for left, right, _ in products]) / steps
+        ),
     }
     seconds: dict[str, list[float]] = {name: [] for name in contenders}
     for turn in range(repetitions + 1):  # the first is a warm-up
@@ -243,7 +248,9 @@ def rows_of(seconds: dict[str, list[float]], arguments: argparse.Namespace) -> l
     ours = seconds.pop("ours")
     limits = [min(pair) for pair in zip(*(seconds[name] for name in seconds if "alone" in name), strict=True)]
     fraction = statistics.median(limit / own for limit, own in zip(limits, ours, strict=True))
-    trainers = sorted((name for name in seconds if "Trainer" in name), key=lambda name: statistics.median(seconds[name]))
+    trainers = sorted(
+        (name for name in seconds if "Trainer" in name), key=lambda name: statistics.median(seconds[name])
+    )
     case = (
         f"{arguments.layers} layers of {arguments.hidden}/{arguments.mlp}, batch {arguments.batch} x {arguments.slots}, "
         f"dropout {arguments.dropout}, float32, 1 core"

@@ -105,7 +105,10 @@ def peer_loss(model: GPTJForCausalLM, tokens: Tensor, answers: Tensor) -> Tensor
 def test_parameter_layout_stacks_what_reads_the_same_input() -> None:
     parameters = weights(SMALL)
     stacked = network_of(parameters).blocks[1].projections
-    parts = [parameters[f"transformer.h.1.{name}.weight"] for name in ("attn.k_proj", "attn.v_proj", "attn.q_proj", "mlp.fc_in")]
+    parts = [
+        parameters[f"transformer.h.1.{name}.weight"]
+        for name in ("attn.k_proj", "attn.v_proj", "attn.q_proj", "mlp.fc_in")
+    ]
     assert torch.equal(stacked, torch.cat(parts))
     in_order = torch.cat([tensor.reshape(-1) for tensor in network_of(parameters).in_order()])
     assert torch.equal(in_order, parameters.flat)
@@ -203,7 +206,7 @@ def test_masks_keep_the_share_they_should() -> None:
 
 
 def test_gradient_with_dropout_is_autograds_with_the_same_masks() -> None:
-    """The reference is the GPU engine's forward, itself held against transformers below."""
+    """The reference is the GPU engine's forward: plain operations and autograd."""
     parameters = weights(SMALL, torch.float64)
     tokens, answers = data(SMALL, 8)
     engine = CpuEngine(parameters, tokens, answers, replace(RECIPE, dropout=0.3))

@@ -11,21 +11,10 @@ from posym import config as configuration
 from posym.errors import InputError
 from posym.imports import constant, imported_files
 
-NOT_MODULES = {"__init__", "base", "dataset", "files", "paper", "seeds", "style"}
-TASK_NAMES = sorted(
-    {path.stem for path in SCRIPTS.glob("posym/tasks/*.py")} - NOT_MODULES
-)
-FIGURE_NAMES = sorted(
-    {path.stem for path in SCRIPTS.glob("posym/figures/*.py")} - NOT_MODULES
-)
+FIGURES = [path.stem for path in SCRIPTS.glob("posym/figures/*.py") if constant(path, "TABLES")]
 
 try:
-    configuration.check(
-        config,
-        Path(workflow.basedir) / "workflow" / "schemas" / "config.schema.yaml",
-        TASK_NAMES,
-        FIGURE_NAMES,
-    )
+    configuration.check(config, Path(workflow.basedir) / "workflow" / "schemas" / "config.schema.yaml", sorted(FIGURES))
 except InputError as error:
     raise WorkflowError(str(error)) from None
 

@@ -5,6 +5,8 @@ from pathlib import Path
 
 from posym import job
 
+PACKAGES = ("datasets", "numpy", "pandas", "pyarrow")
+
 
 def stage(args: argparse.Namespace) -> None:
     from posym.tasks import make_task
@@ -24,4 +26,4 @@ if __name__ == "__main__":
     arguments = job.parser("datasets", __doc__)
     arguments.add_argument("--task", required=True)
     arguments.add_argument("--folder", type=Path, required=True, help="folder to write to")
-    job.run(arguments, stage, packages=("numpy", "pandas", "pyarrow", "datasets"))
+    job.run(arguments, stage, PACKAGES)

@@ -5,6 +5,8 @@ from pathlib import Path
 
 from posym import job
 
+PACKAGES = ("datasets", "numpy", "pandas", "pyarrow")
+
 
 def stage(args: argparse.Namespace) -> None:
     from posym.tasks import make_task
@@ -27,4 +29,4 @@ if __name__ == "__main__":
     arguments = job.parser("long_inputs", __doc__)
     arguments.add_argument("--task", required=True)
     arguments.add_argument("--folder", type=Path, required=True, help="folder with the task's data, and to write to")
-    job.run(arguments, stage, packages=("numpy", "pandas", "pyarrow", "datasets"))
+    job.run(arguments, stage, PACKAGES)

@@ -52,7 +52,8 @@ def stage(args: argparse.Namespace) -> None:
         if device == "cuda":
             from posym.training.cuda import CudaEngine
 
-            return CudaEngine(parameters, tokens, answers, recipe, moments, dtype=training["dtype"])
+            autocast = torch.bfloat16 if training["dtype"] == "bfloat16" else None
+            return CudaEngine(parameters, tokens, answers, recipe, moments, autocast=autocast)
         return CpuEngine(parameters, tokens, answers, recipe, moments)
 
     identity = {

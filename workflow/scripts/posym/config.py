@@ -11,6 +11,7 @@ import yaml
 from jsonschema import Draft202012Validator, ValidationError
 
 from posym.errors import InputError
+from posym.tasks import make_task, task_names
 
 Config = dict[str, Any]
 # The blocks of the configuration that a rule's numbers depend on, and the block that names its threads.
@@ -24,7 +25,7 @@ BLOCKS: dict[str, tuple[str, ...]] = {
 }
 
 
-def check(config: Config, schema_file: Path, task_names: list[str], figure_names: list[str]) -> None:
+def check(config: Config, schema_file: Path, figure_names: list[str]) -> None:
     """Raise `InputError` for the first mistake in a configuration: the key, its value, and what to write instead."""
     schema = yaml.safe_load(schema_file.read_text(encoding="utf-8"))
     errors = sorted(
@@ -32,7 +33,7 @@ def check(config: Config, schema_file: Path, task_names: list[str], figure_names
     )
     if errors:
         raise InputError(f"configuration: {_sentence(errors[0])}")
-    for problem in _contradictions(config, task_names, figure_names):
+    for problem in _contradictions(config, figure_names):
         raise InputError(f"configuration: {problem}")
 
 
@@ -82,20 +83,23 @@ def _with_point(text: str) -> str:
     return f"{mantissa}{'' if '.' in mantissa or not exponent else '.0'}{exponent}{power}"
 
 
-def _contradictions(config: Config, task_names: list[str], figure_names: list[str]) -> Iterator[str]:
+def _contradictions(config: Config, figure_names: list[str]) -> Iterator[str]:
     sequences, datasets, long_inputs = config["sequences"], config["datasets"], config["long_inputs"]
     training, scores, hops = config["training"], config["scores"], config["sequences"]["hops"]
     slots = sequences["target_window"] + sequences["pre_target_window"] + 1
+    if hops > sequences["pre_target_window"] + 1:
+        yield f"sequences.hops: {hops} is too many: sequences.pre_target_window + 1 is {sequences['pre_target_window'] + 1}"
     for task in config["tasks"]:
-        if task not in task_names:
-            yield f"tasks: {task!r} is unknown: write one of {', '.join(task_names)}"
-        if task not in config["alphabets"]:
+        if task in task_names() and task not in config["alphabets"]:
             yield f"alphabets: lacks {task!r}, which tasks names: add its settings"
+        else:
+            try:
+                make_task(task, sequences, config["alphabets"].get(task, {}))
+            except InputError as error:
+                yield str(error)
     for figure in config["figures"]["names"]:
         if figure not in figure_names:
             yield f"figures.names: {figure!r} is unknown: write one of {', '.join(figure_names)}"
-    if hops > sequences["pre_target_window"] + 1:
-        yield f"sequences.hops: {hops} is too many: sequences.pre_target_window + 1 is {sequences['pre_target_window'] + 1}"
     for split in ("train", "validation", "test"):
         if datasets[split] % hops:
             yield f"datasets.{split}: {datasets[split]} should be a multiple of sequences.hops: {hops}"

@@ -10,15 +10,17 @@ import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from posym.errors import InputError
 from posym.files import replaced_file
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 METADATA_KEY = b"posym"
 
@@ -95,7 +97,10 @@ def read_provenance(path: Path) -> dict[str, Any]:
         raise InputError(
             f"{path} was not written by this workflow (no `posym` metadata): delete it and run the stage that makes it again"
         )
-    return json.loads(metadata[METADATA_KEY])
+    try:
+        return json.loads(metadata[METADATA_KEY])
+    except ValueError:
+        raise InputError(f"{path} is damaged (its metadata): delete it and run the stage that makes it again") from None
 
 
 def read_table(path: Path, contract: Contract, digest: str | None = None) -> pa.Table:

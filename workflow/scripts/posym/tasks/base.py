@@ -88,7 +88,8 @@ class Task(ABC):
     def __init__(self, *, target_window: int, pre_target_window: int, hops: int) -> None:
         if hops > pre_target_window + 1:
             raise InputError(
-                f"hops: {hops} does not fit pre_target_window: {pre_target_window}: a chain of h hops needs h - 1 slots there"
+                f"sequences.hops: {hops} is too many for sequences.pre_target_window: {pre_target_window}:"
+                " a chain of h hops needs h - 1 slots there"
             )
         self.target_window = target_window
         self.pre_target_window = pre_target_window

@@ -22,11 +22,11 @@ class LetterTask(Task):
         super().__init__(target_window=target_window, pre_target_window=pre_target_window, hops=hops)
         if letters <= hops:
             raise InputError(
-                f"letters: {letters} is too few for hops: {hops}: a chain uses as many letters as hops and needs one more off it"
+                f"alphabets.letter.letters: {letters} is too few for sequences.hops: {hops}: write at least {hops + 1}"
             )
         if letters > 26:
             raise InputError(
-                f"letters: {letters} is too many for the letter task: pairs are written with single letters, use 26 or fewer"
+                f"alphabets.letter.letters: {letters} is too many: pairs are written with single letters, write 26 or fewer"
             )
         self.letters = letters
         self.integers = integers

@@ -71,7 +71,7 @@ def _projections(block: Block, normed: Tensor, queries: int, hidden: int) -> tup
     else:
         for_slots = F.linear(normed, block.projections[: 2 * hidden])
         for_queries = F.linear(normed[:, -queries:], block.projections[2 * hidden :])
-    key, value = for_slots.split(hidden, dim=-1)
+    key, value = for_slots.unflatten(-1, (2, hidden)).unbind(-2)
     return key, value, for_queries[..., :hidden], for_queries[..., hidden:]
 
 

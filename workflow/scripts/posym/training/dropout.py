@@ -31,7 +31,8 @@ def _sizes(shape: Shape, batch: int, slots: int) -> list[tuple[int, ...]]:
     sizes: list[tuple[int, ...]] = [(batch * slots, shape.hidden_size)]
     for layer in range(shape.layers):
         queries = 1 if layer == shape.layers - 1 else slots
-        sizes += [(batch, queries, slots)] + 2 * [(batch * queries, shape.hidden_size)]
+        rows = (batch * queries, shape.hidden_size)
+        sizes += [(batch, queries, slots), rows, rows]
     return sizes
 
 

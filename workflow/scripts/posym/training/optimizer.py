@@ -23,7 +23,7 @@ def update(
     Clipping is `clip_grad_norm_`, the step `torch.optim.AdamW` with weight decay on the matrices only. `steps_done` (0-d
     float32) is how many steps the moments have seen; it is not changed. No value is read back to the host.
     """
-    norm = torch.linalg.vector_norm(gradient)
+    norm: Tensor = torch.linalg.vector_norm(gradient)
     gradient.mul_((recipe.gradient_clip / (norm + 1e-6)).clamp(max=1.0))
     matrices = slice(None, parameters.matrix_size)
     vectors = slice(parameters.matrix_size, None)

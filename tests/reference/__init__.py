@@ -1,0 +1,1 @@
+"""Plain, slow forms of what the library computes quickly."""

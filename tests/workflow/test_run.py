@@ -1,0 +1,113 @@
+"""The tiny experiment from data to figures, killed and not killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from pathlib import Path
+
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from transformers import GPTJForCausalLM
+
+from workflow_runs import ROOT, Checkout
+
+SEED_FOLDERS = [f"{task}/seed-0" for task in ("number", "letter")]
+
+
+def test_everything_is_there(finished: Checkout) -> None:
+    results = finished.folder / "results" / "tiny"
+    for folder in SEED_FOLDERS:
+        manifest = json.loads((results / "models" / folder / "manifest.json").read_text())
+        assert list(manifest["checkpoints"]) == [f"step-{step:05d}" for step in (0, 10, 20, 30, 40)]
+        model = GPTJForCausalLM.from_pretrained(results / "models" / folder / "checkpoints" / "step-00040")
+        assert model.config.n_positions == 64
+        measured = results / "measurements" / folder
+        accuracy, scores, long = (
+            pd.read_parquet(measured / f"{name}.parquet") for name in ("accuracy", "scores", "extrapolation")
+        )
+        assert sorted(accuracy.step.unique()) == [0, 10, 20, 30, 40]
+        assert (accuracy.correct / accuracy["items"] == accuracy.accuracy).all()
+        assert len(scores) == 5 * 3 * 3 * (3 + 2)  # steps, layers, taus, hop groups of the two queries
+        assert long.length.tolist() == [9] * 3 + [14] * 3 + [29] * 3
+        assert (long.low <= long.accuracy).all()
+        assert (long.accuracy <= long.high).all()
+    for name in ("accuracy", "scores", "pure_heads", "length"):
+        assert (results / "figures" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+        assert (results / "figures" / f"{name}.svg").stat().st_size > 1000
+        assert len(pd.read_csv(results / "tables" / f"{name}.csv")) > 0
+    assert not (results / "resume").exists()
+    assert len(list((results / "logs").iterdir())) == len(list((results / "benchmarks").iterdir())) == 14
+
+
+def test_a_second_run_has_nothing_to_do(finished: Checkout) -> None:
+    assert "Nothing to be done" in finished.run("--cores", "2")
+
+
+def test_no_file_names_the_machine(finished: Checkout) -> None:
+    """Tables and manifests are published: they hold no path of whoever made them."""
+    for path in [*finished.folder.glob("data/**/*"), *finished.folder.glob("results/tiny/m*/**/*")]:
+        if path.suffix in (".json", ".parquet"):
+            assert str(Path.home()).encode() not in path.read_bytes(), path
+
+
+def weights(checkout: Checkout) -> dict[str, dict[str, str]]:
+    """Digest of every checkpoint, by model."""
+    models = checkout.folder / "results" / "tiny" / "models"
+    return {
+        folder: json.loads((models / folder / "manifest.json").read_text())["checkpoints"] for folder in SEED_FOLDERS
+    }
+
+
+def kill_group(process: object) -> None:
+    """End Snakemake and all its jobs at once, as a power cut does."""
+    os.killpg(process.pid, signal.SIGKILL)  # type: ignore[attr-defined]
+    process.wait()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("victim", ["training", "everything"])
+def test_killed_training_resumes_bit_for_bit(checkout: Checkout, finished_once: Checkout, victim: str) -> None:
+    checkout.run("--cores", "2", "--until", "datasets")
+    # Slow training down by one second a checkpoint, so that the kill surely meets it: waiting changes no number.
+    loop = checkout.folder / "workflow" / "scripts" / "posym" / "training" / "loop.py"
+    original = loop.read_text()
+    process = checkout.start("--cores", "2", start_new_session=True)
+    resume = checkout.folder / "results" / "tiny" / "resume" / "number-seed-0"
+    deadline = time.monotonic() + 120
+    while not list(resume.glob("*/state.safetensors")):
+        assert time.monotonic() < deadline, "training never saved a state"
+        time.sleep(0.005)
+    if victim == "everything":
+        kill_group(process)
+        checkout.run("--unlock")
+    else:
+        pattern = f"train.py --task number.*{resume.name}"
+        os.system(f"pkill -9 -f '{pattern}'")
+        process.communicate()
+    assert loop.read_text() == original
+    output = checkout.run("--cores", "2", "--rerun-incomplete")
+    assert weights(checkout) == weights(finished_once)
+    for folder in SEED_FOLDERS:
+        for name in ("accuracy", "scores", "extrapolation"):
+            path = Path("results/tiny/measurements") / folder / f"{name}.parquet"
+            assert pq.read_table(checkout.folder / path).equals(pq.read_table(finished_once.folder / path)), path
+    assert "going on from step" in output or not list(resume.glob("*"))
+
+
+def test_paper_configuration_lists_the_jobs_one_expects(checkout: Checkout) -> None:
+    wanted = {"datasets": 2, "long_inputs": 2, "training": 6, "scores": 6, "extrapolation": 6, "figures": 4}
+    assert checkout.jobs("--cores", "2", config=None) == wanted
+
+
+def test_a_hundred_seeds(checkout: Checkout) -> None:
+    (checkout.folder / "many.yaml").write_text(f"seeds: {list(range(100))}\n")
+    jobs = checkout.jobs("--cores", "2", "--configfile", "many.yaml", config=None)
+    assert (jobs["training"], jobs["scores"], jobs["figures"]) == (200, 200, 4)
+
+
+@pytest.mark.parametrize("overlay", sorted(path.stem for path in (ROOT / "workflow" / "config").glob("*.yaml")))
+def test_every_overlay_is_a_valid_experiment(checkout: Checkout, overlay: str) -> None:
+    assert checkout.jobs("--cores", "2", config=overlay)

@@ -1,0 +1,53 @@
+"""Figures by name, and the tables that they read."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable
+from pathlib import Path
+from types import ModuleType
+
+import pandas as pd
+
+from posym.contracts.extrapolation import EXTRAPOLATION
+from posym.contracts.scores import ACCURACY, SCORES
+from posym.errors import InputError
+from posym.tables import read_provenance, read_table
+
+CONTRACTS = {contract.name: contract for contract in (ACCURACY, SCORES, EXTRAPOLATION)}
+NOT_FIGURES = {"__init__", "catalogue", "paper", "seeds", "style"}
+
+
+def figure_names() -> list[str]:
+    """Names of all figures, found as files beside this one."""
+    return sorted(path.stem for path in Path(__file__).parent.glob("*.py") if path.stem not in NOT_FIGURES)
+
+
+def find_figure(name: str) -> ModuleType:
+    """The module of the figure `name`, with `TABLES` and `draw`; an unknown name raises `InputError`."""
+    if name not in figure_names():
+        raise InputError(f"figure {name!r} is unknown: write one of {', '.join(figure_names())}")
+    return importlib.import_module(f"posym.figures.{name}")
+
+
+def read_tables(paths: Iterable[Path], names: Iterable[str]) -> dict[str, pd.DataFrame]:
+    """The tables `names`, each joined over tasks and seeds, with the columns `task` and `seed` from their provenance.
+
+    A table that is missing, not asked for, or there twice for one task and seed raises `InputError`.
+    """
+    parts: dict[str, dict[tuple[str, int], pd.DataFrame]] = {name: {} for name in names}
+    for path in paths:
+        provenance = read_provenance(path)
+        name = provenance.get("table")
+        if name not in parts:
+            raise InputError(f"{path} is a table {name!r}, which this figure does not read: give it {', '.join(parts)}")
+        if not {"task", "seed"} <= set(provenance):
+            raise InputError(f"{path} does not say its task and seed: delete it and run the stage that makes it again")
+        task, seed = str(provenance["task"]), int(provenance["seed"])
+        if (task, seed) in parts[name]:
+            raise InputError(f"{path} is a second {name} table of task {task}, seed {seed}: give each once")
+        parts[name][task, seed] = read_table(path, CONTRACTS[name]).to_pandas().assign(task=task, seed=seed)
+    for name, found in parts.items():
+        if not found:
+            raise InputError(f"this figure reads the table {name}, and none is given: name its files")
+    return {name: pd.concat(found.values(), ignore_index=True) for name, found in parts.items()}
