@@ -17,6 +17,7 @@ include: "workflow/rules/datasets.smk"
 include: "workflow/rules/training.smk"
 include: "workflow/rules/scores.smk"
 include: "workflow/rules/extrapolation.smk"
+include: "workflow/rules/theory.smk"
 include: "workflow/rules/figures.smk"
 
 

@@ -84,6 +84,13 @@ STAGE_FILES = {
     "training": [f"{MODELS}/manifest.json"],
     "scores": [f"{MEASUREMENTS}/accuracy.parquet", f"{MEASUREMENTS}/scores.parquet"],
     "extrapolation": [f"{MEASUREMENTS}/extrapolation.parquet"],
+    "theory": [
+        f"{RESULTS}/theory/construction.parquet",
+        f"{RESULTS}/theory/discrepancy.parquet",
+        f"{RESULTS}/theory/impossibility.parquet",
+        f"{RESULTS}/figures/theory_discrepancy.png",
+        f"{RESULTS}/figures/theory_corrections.png",
+    ],
     "figures": [f"{RESULTS}/figures/{{figure}}.png"],
 }
 
