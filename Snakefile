@@ -18,6 +18,7 @@ include: "workflow/rules/training.smk"
 include: "workflow/rules/scores.smk"
 include: "workflow/rules/extrapolation.smk"
 include: "workflow/rules/mechanism.smk"
+include: "workflow/rules/theory.smk"
 include: "workflow/rules/figures.smk"
 include: "workflow/rules/llm.smk"
 

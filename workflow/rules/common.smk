@@ -139,6 +139,13 @@ STAGE_FILES = {
         f"{MEASUREMENTS}/flow.parquet",
         f"{MEASUREMENTS}/discrepancy.parquet",
     ],
+    "theory": [
+        f"{RESULTS}/theory/construction.parquet",
+        f"{RESULTS}/theory/discrepancy.parquet",
+        f"{RESULTS}/theory/impossibility.parquet",
+        f"{RESULTS}/figures/theory_discrepancy.png",
+        f"{RESULTS}/figures/theory_corrections.png",
+    ],
     "figures": [f"{RESULTS}/figures/{{figure}}.png"],
     "llm": [f"{RESULTS}/figures/{{drawing}}.png"],
 }

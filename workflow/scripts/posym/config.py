@@ -31,6 +31,8 @@ BLOCKS: dict[str, tuple[str, ...]] = {
     "flow": ("sequences", "device", "mechanism.flow"),
     "discrepancy": ("sequences", "device", "mechanism.discrepancy"),
     "figures": ("figures",),
+    "theory": ("sequences", "alphabets", "theory"),
+    "theory_figures": ("theory_figures",),
 }
 
 
@@ -156,6 +158,28 @@ def _contradictions(config: Config, figure_names: list[str]) -> Iterator[str]:
     if config["figures"]["tau"] not in scores["taus"]:
         yield f"figures.tau: {config['figures']['tau']} should be one of scores.taus: {scores['taus']}"
     yield from llm.contradictions(config)
+    if "theory" in config["stages"]:
+        yield from _theory_contradictions(config)
+
+
+def _theory_contradictions(config: Config) -> Iterator[str]:
+    construction, discrepancy = config["theory"]["construction"], config["theory"]["discrepancy"]
+    drawn, hops = config["theory_figures"], config["sequences"]["hops"]
+    for task in ("number", "letter"):
+        if task not in config["alphabets"]:
+            yield f"alphabets: lacks {task!r}, which the theory stage needs: add its settings"
+    if construction["items"] % hops:
+        yield f"theory.construction.items: {construction['items']} should be a multiple of sequences.hops: {hops}"
+    for letters in construction["alphabets"]:
+        if letters <= hops:
+            yield f"theory.construction.alphabets: {letters} should be above sequences.hops: {hops}"
+    for key, among in (
+        ("index_theta", "index_thetas"),
+        ("retrieval_theta", "retrieval_thetas"),
+        ("alphabet", "alphabets"),
+    ):
+        if drawn[key] not in discrepancy[among]:
+            yield f"theory_figures.{key}: {drawn[key]} should be one of theory.discrepancy.{among}: {discrepancy[among]}"
 
 
 def _block(config: Config, name: str) -> Any:
