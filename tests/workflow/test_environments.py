@@ -54,4 +54,4 @@ def test_only_stages_with_models_have_torch() -> None:
     with_torch = {path.stem for path in ENVIRONMENTS if "torch==" in path.read_text()}
     mechanism = {"functions", "frequencies", "ablation", "patching", "restriction", "geometry", "flow", "discrepancy"}
     language_models = {"llm_model", "llm_games", "llm_heads"}
-    assert with_torch == {"training", "scores", "extrapolation"} | mechanism | language_models
+    assert with_torch == {"training", "scores", "extrapolation", "theory"} | mechanism | language_models

@@ -17,6 +17,18 @@ from transformers import GPTJForCausalLM
 
 from workflow_runs import ROOT, Checkout
 
+MEASUREMENTS = (
+    "scores",
+    "extrapolation",
+    "ablation",
+    "discrepancy",
+    "flow",
+    "frequencies",
+    "functions",
+    "geometry",
+    "patching",
+    "restriction",
+)
 SEED_FOLDERS = [f"{task}/seed-0" for task in ("number", "letter")]
 
 
@@ -42,7 +54,8 @@ def test_everything_is_there(finished: Checkout) -> None:
         assert (results / "figures" / f"{name}.svg").stat().st_size > 1000
         assert len(pd.read_csv(results / "tables" / f"{name}.csv")) > 0
     assert not (results / "resume").exists()
-    assert len(list((results / "logs").iterdir())) == len(list((results / "benchmarks").iterdir())) == 14
+    jobs = 3 * 2 + len(MEASUREMENTS) * 2 + 8 + 2  # data and training, measurements, figures, theory
+    assert len(list((results / "logs").iterdir())) == len(list((results / "benchmarks").iterdir())) == jobs
 
 
 def test_a_second_run_has_nothing_to_do(finished: Checkout) -> None:
@@ -102,14 +115,22 @@ def test_killed_training_resumes_bit_for_bit(checkout: Checkout, finished_once: 
 
 
 def test_paper_configuration_lists_the_jobs_one_expects(checkout: Checkout) -> None:
-    wanted = {"datasets": 2, "long_inputs": 2, "training": 6, "scores": 6, "extrapolation": 6, "figures": 4}
+    wanted = {
+        "datasets": 2,
+        "long_inputs": 2,
+        "training": 6,
+        **dict.fromkeys(MEASUREMENTS, 6),
+        "figures": 8,
+        "theory": 1,
+        "theory_figures": 1,
+    }
     assert checkout.jobs("--cores", "2", config=None) == wanted
 
 
 def test_a_hundred_seeds(checkout: Checkout) -> None:
     (checkout.folder / "many.yaml").write_text(f"seeds: {list(range(100))}\n")
     jobs = checkout.jobs("--cores", "2", "--configfile", "many.yaml", config=None)
-    assert (jobs["training"], jobs["scores"], jobs["figures"]) == (200, 200, 4)
+    assert (jobs["training"], jobs["scores"], jobs["figures"]) == (200, 200, 8)
 
 
 @pytest.mark.parametrize("overlay", sorted(path.stem for path in (ROOT / "workflow" / "config").glob("*.yaml")))

@@ -148,7 +148,7 @@ def index_layer(task: NumberTask, theta: float, beta: float = inf) -> AttentionL
         key=key,
         value=value,
         unembedding=torch.eye(tokens, tokens + 1, dtype=torch.float64),
-        angles=torch.tensor([theta]),
+        angles=torch.tensor([theta], dtype=torch.float64),
         beta=beta,
         residual=True,
     )
@@ -179,7 +179,7 @@ def retrieval_layer(task: LetterTask, theta: float, beta: float = inf) -> Attent
         key=_unit(-left.double() * omega),
         value=identity,
         unembedding=identity,
-        angles=torch.tensor([theta]),
+        angles=torch.tensor([theta], dtype=torch.float64),
         beta=beta,
         residual=False,
     )

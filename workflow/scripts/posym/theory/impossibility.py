@@ -174,7 +174,7 @@ def positional_retriever(task: LetterTask, theta: float) -> AttentionLayer:
         key=same,
         value=identity,
         unembedding=identity + lift * (left[:, None] == right[None, :]),
-        angles=torch.tensor([theta]),
+        angles=torch.tensor([theta], dtype=torch.float64),
         beta=1.0,
         residual=True,
     )
