@@ -58,7 +58,7 @@ CASES: dict[str, tuple[Callable[[Checkout], object], dict[str, int]]] = {
     ),
     "long axis": (
         lambda c: c.edit(TINY, "long_inputs:\n  extra: [0, 5, 20]", "long_inputs:\n  extra: [0, 5, 20, 30]"),
-        {"long_inputs": 2, "extrapolation": 2, "figures": 1},
+        {"long_inputs": 2, "extrapolation": 2, "discrepancy": 2, "restriction": 2, "figures": 1},
     ),
     "scored items": (
         lambda c: c.edit(TINY, "scores:\n  items: 40", "scores:\n  items: 20"),

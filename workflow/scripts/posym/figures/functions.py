@@ -59,9 +59,9 @@ def draw(tables: dict[str, pd.DataFrame], settings: dict[str, Any]) -> tuple[Fig
         for column, left in enumerate(hops):
             axes = figure.add_subplot(grid[row, column])
             _heat_map(axes, part[(part["part"] == "final") & (part["left"] == left)], last=left == hops[-1])
-            axes.set_title(f"{task}: {left} left" if column == 0 else f"{left} left", loc="left")
+            axes.set_title(f"{left} left", loc="left")
             if column == 0:
-                axes.set_ylabel("layer")
+                axes.set_ylabel(f"{task} task, layer")
         axes = figure.add_subplot(grid[row, len(hops)])
         for left in hops:
             look = style.hop_look(left)
@@ -69,7 +69,8 @@ def draw(tables: dict[str, pd.DataFrame], settings: dict[str, Any]) -> tuple[Fig
                 rows = part[(part["part"] == name) & (part["left"] == left)]
                 style.plot(axes, rows, "step", style.Look(look.colour, line, ""))
         style.accuracy_axis(axes)
-        axes.set_title("largest mass on the answer, and accuracy", loc="left")
+        axes.set_title("over training", loc="left")
+        axes.set_ylabel("mass on the answer, accuracy")
         axes.set_xlabel("optimizer step")
     handles = [style.handle(style.Look(style.hop_look(hop).colour, "-", ""), f"{hop} left") for hop in hops]
     handles.append(style.handle(style.Look(style.GREY, "-", ""), "largest mass"))
