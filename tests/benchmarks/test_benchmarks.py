@@ -1,0 +1,32 @@
+"""What the benchmarks compare gives the same results, and their table is the one in results.csv."""
+
+from __future__ import annotations
+
+import common
+import pytest
+import score
+import torch
+
+from conftest import sharp_parameters
+from posym.measure.scores import measure_items
+
+
+@pytest.mark.parametrize("peer", ["blocks", "attention"])
+def test_peers_of_the_score_give_the_same_scores(peer: str) -> None:
+    parameters = sharp_parameters(common.paper_shape(layers=3), scale=3.0).to(dtype=torch.float64)
+    items = common.number_items(4)
+    tokens, tau = torch.from_numpy(items.tokens), 1e-2
+    if peer == "blocks":
+        wanted = score.scores_by_blocks(score.peer_model(parameters), tokens, tau)
+    else:
+        wanted = score.scores_by_attention(parameters, tokens, tau)
+    _, found = measure_items(parameters, score.last_query_only(items), [tau])
+    for name, expected in zip(("positional", "symbolic"), wanted, strict=True):
+        ours = torch.stack([getattr(layer, name)[:, 0] for layer in found["last"]])
+        assert ours.std() > 0.01
+        # transformers makes RoPE's sines in float32, whatever the model's precision
+        torch.testing.assert_close(ours, expected, atol=1e-4 if peer == "blocks" else 1e-9, rtol=0)
+
+
+def test_readme_has_the_table_of_results() -> None:
+    assert common.table() in common.README.read_text(encoding="utf-8")
