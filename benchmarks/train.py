@@ -43,6 +43,12 @@ from posym.products import product
 from posym.training.cpu import CpuEngine
 from posym.training.recipe import Recipe
 
+COLUMNS = (
+    *("work", "case", "ours", "peer", "unit", "peer_name", "ratio_min", "ratio_median", "ratio_max"),
+    *("limit_fraction", "repetitions", "device", "command", "date"),
+)
+
+
 def peer_model(parameters: Parameters, attention: str, dropout: float) -> GPTJForCausalLM:
     """transformers' GPT-J with the same weights."""
     shape = parameters.shape
@@ -179,6 +185,28 @@ def dense_products(shape: Shape, batch: int, slots: int) -> list[tuple[Tensor, T
     return found
 
 
+@contextmanager
+def one_thread() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def timed(work: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def cpu_name() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()
+
+
 def measure(arguments: argparse.Namespace) -> dict[str, list[float]]:
     """Seconds a step of every contender, one value a repetition."""
     shape = Shape(arguments.vocabulary, arguments.layers, arguments.hidden, arguments.mlp, positions=64)
@@ -273,6 +301,14 @@ def main() -> None:
     for row in rows:
         ratio = f"{row['ratio_median']} [{row['ratio_min']}, {row['ratio_max']}]"
         print(f"{row['peer_name']:40s} {row['peer']:>7s} steps/s   its time over ours {ratio}")
+    if arguments.write:
+        target = ROOT / "benchmarks" / "results.csv"
+        new = not target.exists()
+        with target.open("a", newline="", encoding="utf-8") as handle:
+            writer = csv.DictWriter(handle, COLUMNS, lineterminator="\n")
+            if new:
+                writer.writeheader()
+            writer.writerows(rows)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Small tasks and random models for tests of measurements: no training, yet attention far from uniform."""
+"""The paper's tasks, small ones, and random models for tests: no training, yet attention far from uniform."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from posym.tasks import make_task
 from posym.tasks.base import Task
 
 SIZES = {"target_window": 8, "pre_target_window": 8, "hops": 4}
-ALPHABETS = {"number": {"letters": 12}, "letter": {"letters": 8, "integers": 8}}
+ALPHABETS = {"number": {"letters": 120}, "letter": {"letters": 8, "integers": 8}}  # the paper's
+FEW_LETTERS = 12
 
 
 def small_task(name: str) -> Task:
     """A task with the paper's windows and, for `number`, fewer letters."""
-    return make_task(name, SIZES, ALPHABETS[name])
+    return make_task(name, SIZES, {"letters": FEW_LETTERS} if name == "number" else ALPHABETS[name])
 
 
 def small_model(task: Task, layers: int = 3, seed: int = 0) -> Parameters:
@@ -24,4 +25,13 @@ def small_model(task: Task, layers: int = 3, seed: int = 0) -> Parameters:
     for name, tensor in parameters.named.items():
         if "q_proj" in name or "k_proj" in name:
             tensor.mul_(2.0)
+    return parameters
+
+
+def sharp_parameters(shape: Shape, seed: int = 0, scale: float = 6.0) -> Parameters:
+    """Random float32 parameters large enough that attention is far from uniform."""
+    parameters = initial_parameters(shape, seed=seed, standard_deviation=0.02)
+    for name, tensor in parameters.named.items():
+        if "proj" in name or "wte" in name:
+            tensor.mul_(scale)
     return parameters

@@ -9,7 +9,6 @@ import pytest
 import torch
 from transformers import GPTJForCausalLM
 
-from conftest import sharp_parameters
 from posym.errors import InputError
 from posym.model import (
     Parameters,
@@ -21,6 +20,7 @@ from posym.model import (
     prefix_of,
     save_checkpoint,
 )
+from small import sharp_parameters
 
 PAPER = Shape(vocabulary=136, layers=12, hidden_size=128, mlp_size=512, positions=5120)
 SMALL = Shape(vocabulary=20, layers=2, hidden_size=16, mlp_size=24, positions=64)

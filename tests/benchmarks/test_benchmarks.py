@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import common
 import pytest
-import score
 import torch
 
-from conftest import sharp_parameters
+import common
+import swap_scores
 from posym.measure.scores import measure_items
+from small import sharp_parameters
 
 
 @pytest.mark.parametrize("peer", ["blocks", "attention"])
@@ -17,10 +17,10 @@ def test_peers_of_the_score_give_the_same_scores(peer: str) -> None:
     items = common.number_items(4)
     tokens, tau = torch.from_numpy(items.tokens), 1e-2
     if peer == "blocks":
-        wanted = score.scores_by_blocks(score.peer_model(parameters), tokens, tau)
+        wanted = swap_scores.scores_by_blocks(swap_scores.peer_model(parameters), tokens, tau)
     else:
-        wanted = score.scores_by_attention(parameters, tokens, tau)
-    _, found = measure_items(parameters, score.last_query_only(items), [tau])
+        wanted = swap_scores.scores_by_attention(parameters, tokens, tau)
+    _, found = measure_items(parameters, swap_scores.last_query_only(items), [tau])
     for name, expected in zip(("positional", "symbolic"), wanted, strict=True):
         ours = torch.stack([getattr(layer, name)[:, 0] for layer in found["last"]])
         assert ours.std() > 0.01

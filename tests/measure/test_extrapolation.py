@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 import torch
 
-from conftest import sharp_parameters
 from posym.errors import InputError
 from posym.measure.bootstrap import item_weights, mean_interval, resampling_weights, share_interval
 from posym.measure.extrapolation import answers_along_axis, answers_on_long_inputs, extrapolation_rows
 from posym.model import Shape, answer_logits
 from posym.tasks.base import Task
 from posym.tasks.dataset import long_input_cores, split_sequences
+from small import sharp_parameters
 
 
 @pytest.mark.parametrize("batch_tokens", [1, 500, 10**6])

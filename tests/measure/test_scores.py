@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import GPTJForCausalLM
 
-from conftest import ALPHABETS, SIZES, sharp_parameters
 from posym.measure.scores import accuracy_rows, head_scores, measure_items, score_rows
 from posym.model import Parameters, Shape, initial_parameters, save_checkpoint
 from posym.tasks import make_task
 from posym.training.cpu import CpuEngine
 from posym.training.recipe import Recipe
 from reference.swaps import brute_force_scores, double_precision_rope
+from small import ALPHABETS, SIZES, sharp_parameters
 
 SHAPE = Shape(vocabulary=128, layers=3, hidden_size=32, mlp_size=64, positions=64)
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conftest import ALPHABETS, SIZES
 from posym.errors import InputError
 from posym.tasks import make_task, task_names
 from posym.tasks.base import NO_SLOT, Sequences, Task, letter_names
 from posym.tasks.dataset import balanced_slice, long_input_cores, split_sequences
+from small import ALPHABETS, SIZES
 
 TASKS = sorted(ALPHABETS)
 

@@ -7,12 +7,12 @@ from math import inf, pi
 import numpy as np
 import pytest
 
-from conftest import SIZES
 from posym.tasks.base import Task
 from posym.tasks.letter import LetterTask
 from posym.tasks.number import NumberTask
 from posym.theory.constructions import Case, construction_rows, right_answers, sufficient_beta
 from posym.theory.discrepancy import index_discrepancy, retrieval_discrepancy, retrieval_reach
+from small import SIZES
 
 NUMBER = NumberTask(**SIZES, letters=120)
 LETTER = LetterTask(**SIZES, letters=8, integers=8)

@@ -8,7 +8,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conftest import SIZES
 from posym.errors import InputError
 from posym.tasks.letter import LetterTask
 from posym.tasks.number import NumberTask
@@ -20,6 +19,7 @@ from posym.theory.impossibility import (
     retrieval_query_pair,
     retrieval_target_pair,
 )
+from small import SIZES
 
 NUMBER = NumberTask(**SIZES, letters=120)
 LETTER = LetterTask(**SIZES, letters=8, integers=8)

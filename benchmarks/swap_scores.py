@@ -14,12 +14,12 @@ from math import sqrt
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import common
 import numpy as np
 import torch
 from torch import Tensor
 from transformers import GPTJForCausalLM
 
+import common
 from posym.measure import scores as measuring
 from posym.measure.scores import measure_items, score_rows
 from posym.model import (
@@ -208,14 +208,15 @@ def main() -> None:
     def per_item(count: int):  # type: ignore[no-untyped-def]
         return lambda seconds: 1000 * seconds / count
 
+    per_few, per_many = per_item(len(few)), per_item(len(many))
     few_case, many_case = case.format(len(few)), case.format(len(many))
     rows = [
-        of(few_case, unit, swaps["ours"], swaps["blocks"], "transformers' block re-run for every swap, batched", value=per_item(len(few))),
-        of(few_case, unit, swaps["ours"], swaps["attention"], "attention alone re-run for every swap, our products, batched", value=per_item(len(few))),
-        of(many_case, unit, forwards["last"], forwards["forward"], "the forward pass alone", value=per_item(len(many))),
-        of(many_case, unit, forwards["last"], forwards["all"], "ours, all hop queries and three taus", value=per_item(len(many))),
+        of(few_case, unit, swaps["ours"], swaps["blocks"], "transformers' block re-run a swap, batched", value=per_few),
+        of(few_case, unit, swaps["ours"], swaps["attention"], "attention alone re-run a swap, batched", value=per_few),
+        of(many_case, unit, forwards["last"], forwards["forward"], "the forward pass alone", value=per_many),
+        of(many_case, unit, forwards["last"], forwards["all"], "ours, all hop queries and three taus", value=per_many),
         of(
-            f"{PAPER_ITEMS} items x {PAPER_CHECKPOINTS} checkpoints (from one of them, with loading and 1000 resamplings): last query, one tau",
+            f"{PAPER_ITEMS} items x {PAPER_CHECKPOINTS} checkpoints, from one of them: last query, one tau",
             "core-minutes",
             job["last"],
             job["all"],
