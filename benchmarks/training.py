@@ -273,7 +273,7 @@ def rows_of(seconds: dict[str, list[float]], arguments: argparse.Namespace) -> l
                 "limit_fraction": f"{fraction:.2f}",
                 "repetitions": len(ratios),
                 "device": cpu_name(),
-                "command": " ".join(["python", "benchmarks/train.py", *sys.argv[1:]]),
+                "command": " ".join(["python", "benchmarks/training.py", *sys.argv[1:]]),
                 "date": datetime.now(UTC).date().isoformat(),
             }
         )
