@@ -13,6 +13,7 @@ from itertools import combinations
 from math import sqrt
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 import torch
@@ -63,7 +64,7 @@ def swap_scores(before: Tensor, after: Tensor, pairs: list[tuple[int, int]], tau
 @torch.inference_mode()
 def scores_by_blocks(model: GPTJForCausalLM, tokens: Tensor, tau: float) -> tuple[Tensor, Tensor]:
     """Scores [layer, item] of the last query, transformers' block run again for every swap."""
-    layers: list[dict] = []
+    layers: list[dict[str, Any]] = []
     hooks = [
         hook
         for number, block in enumerate(model.transformer.h)
@@ -71,7 +72,9 @@ def scores_by_blocks(model: GPTJForCausalLM, tokens: Tensor, tau: float) -> tupl
             block.register_forward_pre_hook(
                 lambda _m, args, kwargs: layers.append({"entering": args[0], "kwargs": kwargs}), with_kwargs=True
             ),
-            block.attn.register_forward_hook(lambda _m, _a, out, number=number: layers[number].update(weights=out[1])),
+            block.attn.register_forward_hook(  # type: ignore[union-attr]
+                lambda _m, _a, out, number=number: layers[number].update(weights=out[1])
+            ),
         )
     ]
     model(tokens, use_cache=False)
@@ -81,7 +84,9 @@ def scores_by_blocks(model: GPTJForCausalLM, tokens: Tensor, tau: float) -> tupl
     found = torch.empty(2, len(layers), len(tokens), dtype=layers[0]["entering"].dtype)
     for number, (block, seen) in enumerate(zip(model.transformer.h, layers, strict=True)):
         again: dict[str, Tensor] = {}
-        hook = block.attn.register_forward_hook(lambda _m, _a, out, again=again: again.update(weights=out[1]))
+        hook = block.attn.register_forward_hook(  # type: ignore[union-attr]
+            lambda _m, _a, out, again=again: again.update(weights=out[1])
+        )
         kwargs = {name: _for_pairs(value, len(pairs)) for name, value in seen["kwargs"].items()}
         for item, entering in enumerate(seen["entering"]):
             block(swapped_inputs(entering, pairs), **kwargs)
