@@ -50,7 +50,8 @@ def stage(args: argparse.Namespace) -> None:
             answered += next_token.choose(network, tokenizer, asked, progress.update)
         del network
     if games.REPLY in model["methods"]:
-        answered += games.ask(model, requests, asked, args.work, job.log.info, path, device)
+        progress = job.Progress(len(asked), "reply")
+        answered += games.ask(model, requests, asked, args.work, job.log.info, path, device, progress.update)
     provenance = {"model": model["name"], "parameters": args.params, "versions": job.versions(PACKAGES)}
     write_table(args.replies, REPLIES, pd.DataFrame(games.reply_rows(answered)), provenance)
     write_table(args.table, GAMES, pd.DataFrame(games.table_rows(model["name"], answered)), provenance)

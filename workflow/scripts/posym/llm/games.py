@@ -92,6 +92,7 @@ def ask(
     say: Say,
     path: str = "",
     device: str = "cpu",
+    tell: Callable[[int], None] = lambda _replies: None,
 ) -> list[Answered]:
     """Replies of a model to all questions, one a question, asking only for those that `folder`/replies lacks.
 
@@ -105,7 +106,7 @@ def ask(
         api_key(model)
     identity = {"model": name, "source": model["source"], "dtype": model["dtype"], "options": model["options"]}
     identity |= {"base_url": model["base_url"], "max_tokens": requests["max_tokens"]}
-    ledger = Ledger(folder / "replies", identity)
+    ledger = Ledger(folder / "replies", identity, tell)
     missing = [question for question in asked if question.key not in ledger.replies]
     needed = estimate([q.text for q in missing], requests["max_tokens"], model["price_in"], model["price_out"])
     say("%s: %d of %d replies are here; missing: %s", name, len(asked) - len(missing), len(asked), needed)

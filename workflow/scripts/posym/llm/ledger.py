@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,11 @@ def item_key(task: str, prompt: str, run: int, number: int) -> str:
 class Ledger:
     """The replies of one model under one set of options."""
 
-    def __init__(self, folder: Path, identity: dict[str, Any]) -> None:
+    def __init__(
+        self, folder: Path, identity: dict[str, Any], tell: Callable[[int], None] = lambda _replies: None
+    ) -> None:
+        """`tell` is called with the number of replies each time one is added."""
+        self.tell = tell
         digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:12]
         self.path = folder / f"{digest}.jsonl"
         self.replies: dict[str, Reply] = {}
@@ -74,3 +79,4 @@ class Ledger:
         if reply.item not in self.replies:
             self._append(asdict(reply))
             self.replies[reply.item] = reply
+            self.tell(len(self.replies))
