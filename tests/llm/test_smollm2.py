@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import torch
-from test_heads import brute_force
+from test_block_swaps import brute_force
 
 from posym.llm import heads, models, onehop
 from workflow_runs import Checkout, copy_workflow
