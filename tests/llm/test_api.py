@@ -74,7 +74,8 @@ def test_faults_lose_no_reply_and_count_none_twice(upstream: str, tmp_path: Path
         assert sum(bad.spoilt.values()) == len(servers.FAULTS)
         assert set(bad.passed.values()) == {1}
         assert len(bad.passed) == 8
-        assert bad.most_in_flight <= 3
+        # `connections` is 3; the one call that hangs goes on at the proxy after the client has given it up
+        assert bad.most_in_flight <= 3 + 1
         again = ask(entry(bad.address), tmp_path / "spoilt")
         assert again == spoilt
         assert set(bad.passed.values()) == {1}, "a rerun asked for what is there"
