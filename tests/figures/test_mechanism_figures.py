@@ -86,14 +86,55 @@ def flow_table() -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def discrepancy_table() -> pd.DataFrame:
+    """Layer l at length n: (l + 1) / n, whose logarithm has the slope -1; hop 2 twice that."""
+    rows = []
+    for layer in range(LAYERS):
+        for hop in (1, 2):
+            for length in (10, 100):
+                value = hop * (layer + 1) / length
+                row = {"layer": layer, "head": 0, "hop": hop, "length": length, "median": value, "low": value / 2}
+                row |= {"high": value * 2, "margin": 0.0, "margin_low": -1.0, "margin_high": 1.0, "right": 0.5}
+                rows.append(row | {"slope": -1.0, "slope_low": -1.2, "slope_high": -0.8, "items": 10})
+    return pd.DataFrame(rows)
+
+
+def geometry_table() -> pd.DataFrame:
+    """Queries 1 to 4 and two keys; the fit gets better with the layer."""
+    rows = []
+    for layer in range(LAYERS):
+        for role, tokens in (("query", "1234"), ("key", "ab")):
+            for place, token in enumerate(tokens):
+                row = {"layer": layer, "head": 0, "token": token, "plane": 2, "plane_angle": 0.5, "role": role}
+                row |= {"angle": 0.1 * place, "radius": 1.0 + place, "contrast": 0.5, "angle_error": 0.3}
+                rows.append(row | {"variance_explained": 0.2 * (layer + 1), "items": 10})
+    return pd.DataFrame(rows)
+
+
+def restriction_table() -> pd.DataFrame:
+    """Untouched falls to .3 at 200 extra tokens; the right slot in layer 1 gives .7."""
+    accuracy = {"none": 0.3, "oracle-all": 1.0, "planes-high": 0.2, "planes-low": 0.1, "oracle-all-but-layer-0": 0.9}
+    accuracy |= {"oracle-layer-0": 0.4, "oracle-layer-1": 0.7, "oracle-layer-2": 0.3, "planes-low-layer-0": 0.2}
+    rows = []
+    for name, value in accuracy.items():
+        for extra in (0, 200):
+            for hops in (0, 1):
+                row = {"intervention": name, "extra": extra, "hops": hops, "accuracy": value if extra else 1.0}
+                rows.append(row | {"low": value - 0.1, "high": 1.0, "baseline": 1.0, "items": 10})
+    return pd.DataFrame(rows)
+
+
 MAKERS = {
+    "discrepancy": discrepancy_table,
+    "geometry": geometry_table,
+    "restriction": restriction_table,
     "ablation": ablation_table,
     "frequencies": frequencies_table,
     "functions": functions_table,
     "accuracy": accuracy_table,
     "flow": flow_table,
 }
-NAMES = ["ablation", "flow", "frequencies", "functions"]
+NAMES = ["ablation", "discrepancy", "flow", "frequencies", "functions", "geometry", "restriction"]
 
 
 def tables_of(name: str, tasks: tuple[str, ...] = ("number", "letter"), seeds: int = 1) -> dict[str, pd.DataFrame]:
@@ -158,3 +199,33 @@ def test_functions_values() -> None:
     assert number["final", 200, 1, 2, 2] == pytest.approx(0.3)
     assert number["training", 100, -1, 2, 2] == pytest.approx(0.15)  # the last layer's
     assert number["accuracy", 100, -1, 2, -1] == 0.5
+
+
+def test_discrepancy_values() -> None:
+    _, data = find_figure("discrepancy").draw(tables_of("discrepancy"), SETTINGS)
+    number = data[data["task"] == "number"].set_index(["part", "layer", "length"])
+    assert number["mean"]["median", 2, 100] == pytest.approx(0.03)  # hop 1 alone
+    assert tuple(number.loc[("slope", 1, 0), ["mean", "low", "high"]]) == pytest.approx((-1.0, -1.2, -0.8))
+    with pytest.raises(InputError, match="no hop 1"):
+        find_figure("discrepancy").draw(
+            {"discrepancy": tables_of("discrepancy")["discrepancy"].query("hop == 2")}, SETTINGS
+        )
+
+
+def test_geometry_shows_the_construction_and_the_two_best_layers() -> None:
+    _, data = find_figure("geometry").draw(tables_of("geometry"), SETTINGS)
+    number = data[data["task"] == "number"]
+    assert sorted(set(number["layer"])) == [-1, 1, 2]
+    made = number[number["layer"] == -1].set_index(["role", "token"])["angle"]
+    assert made["query", "3"] == pytest.approx(-3 * 0.5)  # T_Index: rot(-s theta)
+    assert made["key"].tolist() == [0.0, 0.0]
+
+
+def test_restriction_values() -> None:
+    _, data = find_figure("restriction").draw(tables_of("restriction"), SETTINGS)
+    letter = data[data["task"] == "letter"].set_index(["intervention", "extra"])["mean"]
+    assert letter["oracle-layer-1", 200] == pytest.approx(0.7)
+    assert "oracle-all-but-layer-0" not in set(data["intervention"])
+    with pytest.raises(InputError, match="no intervention"):
+        table = tables_of("restriction")["restriction"]
+        find_figure("restriction").draw({"restriction": table[table["intervention"] == "other"]}, SETTINGS)

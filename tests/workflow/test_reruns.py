@@ -11,7 +11,7 @@ import pytest
 
 from workflow_runs import Checkout
 
-FIGURES = {"figures": 8}
+FIGURES = {"figures": 11}
 MECHANISM = ("ablation", "discrepancy", "flow", "frequencies", "functions", "geometry", "patching", "restriction")
 MEASURE = dict.fromkeys(("scores", "extrapolation", *MECHANISM), 2)
 MEASURE_ONE_TASK = dict.fromkeys(MEASURE, 1)
@@ -58,7 +58,7 @@ CASES: dict[str, tuple[Callable[[Checkout], object], dict[str, int]]] = {
     ),
     "long axis": (
         lambda c: c.edit(TINY, "long_inputs:\n  extra: [0, 5, 20]", "long_inputs:\n  extra: [0, 5, 20, 30]"),
-        {"long_inputs": 2, "extrapolation": 2, "discrepancy": 2, "restriction": 2, "figures": 1},
+        {"long_inputs": 2, "extrapolation": 2, "discrepancy": 2, "restriction": 2, "figures": 3},
     ),
     "scored items": (
         lambda c: c.edit(TINY, "scores:\n  items: 40", "scores:\n  items: 20"),

@@ -54,7 +54,7 @@ def test_everything_is_there(finished: Checkout) -> None:
         assert (results / "figures" / f"{name}.svg").stat().st_size > 1000
         assert len(pd.read_csv(results / "tables" / f"{name}.csv")) > 0
     assert not (results / "resume").exists()
-    jobs = 3 * 2 + len(MEASUREMENTS) * 2 + 8 + 2  # data and training, measurements, figures, theory
+    jobs = 3 * 2 + len(MEASUREMENTS) * 2 + 11 + 2  # data and training, measurements, figures, theory
     assert len(list((results / "logs").iterdir())) == len(list((results / "benchmarks").iterdir())) == jobs
 
 
@@ -120,7 +120,7 @@ def test_paper_configuration_lists_the_jobs_one_expects(checkout: Checkout) -> N
         "long_inputs": 2,
         "training": 6,
         **dict.fromkeys(MEASUREMENTS, 6),
-        "figures": 8,
+        "figures": 11,
         "theory": 1,
         "theory_figures": 1,
     }
@@ -130,7 +130,7 @@ def test_paper_configuration_lists_the_jobs_one_expects(checkout: Checkout) -> N
 def test_a_hundred_seeds(checkout: Checkout) -> None:
     (checkout.folder / "many.yaml").write_text(f"seeds: {list(range(100))}\n")
     jobs = checkout.jobs("--cores", "2", "--configfile", "many.yaml", config=None)
-    assert (jobs["training"], jobs["scores"], jobs["figures"]) == (200, 200, 8)
+    assert (jobs["training"], jobs["scores"], jobs["figures"]) == (200, 200, 11)
 
 
 @pytest.mark.parametrize("overlay", sorted(path.stem for path in (ROOT / "workflow" / "config").glob("*.yaml")))

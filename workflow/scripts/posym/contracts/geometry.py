@@ -11,6 +11,7 @@ GEOMETRY = Contract(
         "head": pa.uint8(),
         "token": pa.string(),
         "plane": pa.uint16(),
+        "plane_angle": pa.float64(),
         "role": pa.string(),
         "angle": pa.float64(),
         "radius": pa.float64(),

@@ -10,16 +10,31 @@ from types import ModuleType
 import pandas as pd
 
 from posym.contracts.ablation import ABLATION
+from posym.contracts.discrepancy import DISCREPANCY
 from posym.contracts.extrapolation import EXTRAPOLATION
 from posym.contracts.flow import FLOW
 from posym.contracts.frequencies import FREQUENCIES
 from posym.contracts.functions import FUNCTIONS
+from posym.contracts.geometry import GEOMETRY
+from posym.contracts.restriction import RESTRICTION
 from posym.contracts.scores import ACCURACY, SCORES
 from posym.errors import InputError
 from posym.tables import read_provenance, read_table
 
 CONTRACTS = {
-    contract.name: contract for contract in (ACCURACY, SCORES, EXTRAPOLATION, FUNCTIONS, FREQUENCIES, ABLATION, FLOW)
+    contract.name: contract
+    for contract in (
+        ACCURACY,
+        SCORES,
+        EXTRAPOLATION,
+        FUNCTIONS,
+        FREQUENCIES,
+        ABLATION,
+        FLOW,
+        DISCREPANCY,
+        GEOMETRY,
+        RESTRICTION,
+    )
 }
 NOT_FIGURES = {"__init__", "catalogue", "paper", "seeds", "style"}
 

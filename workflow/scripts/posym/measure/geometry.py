@@ -134,6 +134,7 @@ def geometry_rows(task: Task, items: Sequences, found: PlaneVectors) -> list[dic
                         "head": 0,
                         "token": token,
                         "plane": plane + 1,
+                        "plane_angle": float(angles[plane]),
                         "role": role,
                         "angle": float(np.angle(mean)),
                         "radius": abs(mean),
