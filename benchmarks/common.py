@@ -131,7 +131,7 @@ def provenance(device: str = "") -> dict[str, str]:
 def parser(description: str | None) -> argparse.ArgumentParser:
     """An argument parser with `--repetitions` and `--write`."""
     made = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    made.add_argument("--repetitions", type=int, default=5, help="paired repetitions (default 5)")
+    made.add_argument("--repetitions", type=int, default=5, help="paired repetitions (default: %(default)s)")
     made.add_argument("--write", action="store_true", help="append the rows to benchmarks/results.csv and its README")
     return made
 

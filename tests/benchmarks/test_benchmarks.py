@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 import torch
 
 import common
+import growth
+import long_inputs
 import swap_scores
 from posym.measure.scores import measure_items
 from small import sharp_parameters
@@ -26,6 +31,23 @@ def test_peers_of_the_score_give_the_same_scores(peer: str) -> None:
         assert ours.std() > 0.01
         # transformers makes RoPE's sines in float32, whatever the model's precision
         torch.testing.assert_close(ours, expected, atol=1e-4 if peer == "blocks" else 1e-9, rtol=0)
+
+
+def test_plain_way_of_long_inputs_gives_the_same_margins() -> None:
+    parameters = sharp_parameters(common.paper_shape(layers=2), scale=3.0).to(dtype=torch.float64)
+    assert long_inputs.largest_difference(parameters, 40) < 1e-9
+
+
+def test_exponent_of_a_power() -> None:
+    assert growth.exponent([1, 2, 4, 8], [3.0, 12.0, 48.0, 192.0]) == pytest.approx(2)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_without_a_gpu_one_sentence_says_so() -> None:
+    done = subprocess.run(
+        [sys.executable, "benchmarks/gpu.py"], cwd=common.ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "PyTorch sees no GPU on this machine, so there is nothing to measure.\n"
 
 
 def test_readme_has_the_table_of_results() -> None:
