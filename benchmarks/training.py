@@ -9,20 +9,11 @@ reported refers to the faster of the two.
 from __future__ import annotations
 
 import argparse
-import csv
-import platform
 import statistics
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from datetime import UTC, datetime
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
-
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "workflow" / "scripts"))
 
 import torch
 from torch import Tensor
@@ -38,15 +29,12 @@ from transformers import (
 )
 from transformers.utils import logging
 
+import common
+from common import one_thread, timed
 from posym.model import Parameters, Shape, initial_parameters
 from posym.products import product
 from posym.training.cpu import CpuEngine
 from posym.training.recipe import Recipe
-
-COLUMNS = (
-    *("work", "case", "ours", "peer", "unit", "peer_name", "ratio_min", "ratio_median", "ratio_max"),
-    *("limit_fraction", "repetitions", "device", "command", "date"),
-)
 
 
 def peer_model(parameters: Parameters, attention: str, dropout: float) -> GPTJForCausalLM:
@@ -185,28 +173,6 @@ def dense_products(shape: Shape, batch: int, slots: int) -> list[tuple[Tensor, T
     return found
 
 
-@contextmanager
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
-def timed(work: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
-
-
-def cpu_name() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor() or platform.machine()
-
-
 def measure(arguments: argparse.Namespace) -> dict[str, list[float]]:
     """Seconds a step of every contender, one value a repetition."""
     shape = Shape(arguments.vocabulary, arguments.layers, arguments.hidden, arguments.mlp, positions=64)
@@ -256,32 +222,24 @@ def rows_of(seconds: dict[str, list[float]], arguments: argparse.Namespace) -> l
         f"{arguments.layers} layers of {arguments.hidden}/{arguments.mlp}, batch {arguments.batch} x {arguments.slots}, "
         f"dropout {arguments.dropout}, float32, 1 core"
     )
-    found = []
-    for name in [*trainers, *(name for name in seconds if name not in trainers)]:
-        ratios = [peer / own for peer, own in zip(seconds[name], ours, strict=True)]
-        found.append(
-            {
-                "work": "train",
-                "case": case,
-                "ours": f"{1 / statistics.median(ours):.2f}",
-                "peer": f"{1 / statistics.median(seconds[name]):.2f}",
-                "unit": "steps/s",
-                "peer_name": f"transformers {name}" if "alone" not in name else name,
-                "ratio_min": f"{min(ratios):.2f}",
-                "ratio_median": f"{statistics.median(ratios):.2f}",
-                "ratio_max": f"{max(ratios):.2f}",
-                "limit_fraction": f"{fraction:.2f}",
-                "repetitions": len(ratios),
-                "device": cpu_name(),
-                "command": " ".join(["python", "benchmarks/training.py", *sys.argv[1:]]),
-                "date": datetime.now(UTC).date().isoformat(),
-            }
+    return [
+        common.row(
+            "train",
+            case,
+            "steps/s",
+            ours,
+            seconds[name],
+            f"transformers {name}" if "alone" not in name else name,
+            value=lambda duration: 1 / duration,
+            limit_fraction=f"{fraction:.2f}",
         )
-    return found
+        for name in [*trainers, *(name for name in seconds if name not in trainers)]
+    ]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = common.parser(__doc__)
+    parser.set_defaults(repetitions=9)
     parser.add_argument("--layers", type=int, default=12)
     parser.add_argument("--hidden", type=int, default=128, help="hidden size, which is also the head's")
     parser.add_argument("--mlp", type=int, default=512)
@@ -290,25 +248,11 @@ def main() -> None:
     parser.add_argument("--slots", type=int, default=17, help="tokens a sequence")
     parser.add_argument("--dropout", type=float, default=0.1)
     parser.add_argument("--steps", type=int, default=5, help="optimizer steps a contender and repetition")
-    parser.add_argument("--repetitions", type=int, default=9)
-    parser.add_argument("--write", action="store_true", help="append the rows to benchmarks/results.csv")
     arguments = parser.parse_args()
     logging.set_verbosity_error()
     with one_thread():
         rows = rows_of(measure(arguments), arguments)
-    print(f"{rows[0]['case']}; {rows[0]['device']}; {rows[0]['repetitions']} repetitions")
-    print(f"ours: {rows[0]['ours']} steps/s, {float(rows[0]['limit_fraction']):.0%} of the products' limit")
-    for row in rows:
-        ratio = f"{row['ratio_median']} [{row['ratio_min']}, {row['ratio_max']}]"
-        print(f"{row['peer_name']:40s} {row['peer']:>7s} steps/s   its time over ours {ratio}")
-    if arguments.write:
-        target = ROOT / "benchmarks" / "results.csv"
-        new = not target.exists()
-        with target.open("a", newline="", encoding="utf-8") as handle:
-            writer = csv.DictWriter(handle, COLUMNS, lineterminator="\n")
-            if new:
-                writer.writeheader()
-            writer.writerows(rows)
+    common.report(rows, write=arguments.write)
 
 
 if __name__ == "__main__":
