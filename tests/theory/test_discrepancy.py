@@ -114,6 +114,28 @@ def test_where_the_printed_forms_fail() -> None:
     assert first_failure(minimum) == 147
 
 
+def test_the_printed_retrieval_expression_is_one_slot_off_for_the_minimum_too() -> None:
+    """No token stands n slots back in an input of n: at short lengths the minimum lies above the printed expression."""
+    lengths = lengths_up_to(300)
+    _, minimum = retrieval_discrepancy(0.0027, 8, "pair", 300)
+    printed = retrieval_printed_bound(0.0027, 8, 300)
+    assert lengths[minimum > printed + 1e-12].tolist() == list(range(2, 25))
+    assert (minimum[1:] <= printed[:-1] + 1e-12).all()  # with n read as the number of slots before the query it holds
+
+
+def test_the_printed_index_bound_is_broken_by_up_to_four_however_n_is_read() -> None:
+    maximum, _ = index_discrepancy(0.8, "integer", 5000)
+    printed = index_printed_bound(0.8, 5000)
+    ratio = maximum / printed
+    assert lengths_up_to(5000)[ratio > 1 + 1e-12][0] == 9
+    assert ratio[:849].max() == pytest.approx(3.28, abs=5e-3)  # up to 850 tokens
+    assert ratio.max() == pytest.approx(3.89, abs=5e-3)
+    assert (maximum[1:] > printed[:-1] + 1e-12).any()  # n as the number of slots before the query
+    for theta in np.random.default_rng(0).uniform(0, pi, 200):
+        found = index_discrepancy(theta, "integer", 1000)[0] / index_printed_bound(theta, 1000)
+        assert found.max() < 4
+
+
 def test_the_corrected_bounds_hold_on_a_grid() -> None:
     for theta in np.linspace(0, pi, 200):
         for kind in ("letter", "integer"):

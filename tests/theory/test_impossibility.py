@@ -11,10 +11,12 @@ from hypothesis import strategies as st
 from posym.errors import InputError
 from posym.tasks.letter import LetterTask
 from posym.tasks.number import NumberTask
+from posym.theory.constructions import index_layer, retrieval_layer
 from posym.theory.impossibility import (
     RandomLayer,
     impossibility_rows,
     index_pair,
+    positional_retriever,
     relative_distance,
     retrieval_query_pair,
     retrieval_target_pair,
@@ -83,6 +85,34 @@ def test_layers_of_the_right_kind_do_tell_the_pairs_apart() -> None:
         layer = RandomLayer("symbolic", len(LETTER.vocabulary.tokens), 0.5, generator)
         told["retrieval"] += relative_distance(layer.read(pair)) > 1e-6
     assert min(told.values()) >= 40, told
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=SEEDS)
+def test_the_constructions_answer_both_of_each_pair(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    pairs = [
+        (index_layer(NUMBER, 0.8), index_pair(NUMBER, random)),
+        (retrieval_layer(LETTER, 0.0), retrieval_query_pair(LETTER, random)),
+        (retrieval_layer(LETTER, 0.0), retrieval_target_pair(LETTER, random, np.array([0]))),
+    ]
+    for layer, (tokens, answers) in pairs:
+        assert layer(torch.from_numpy(tokens), last=1)[:, 0].argmax(-1).tolist() == answers.tolist()
+
+
+@pytest.mark.parametrize("theta", [0.0, 0.05, 0.8, 3.0])
+def test_a_positional_layer_with_softmax_does_retrieval(theta: float) -> None:
+    """What limits the statement: the residual carries the question past a head that looks at positions only."""
+    layer = positional_retriever(LETTER, theta)
+    sequences = LETTER.sample(np.random.default_rng(0), 400)
+    single = sequences[np.flatnonzero(sequences.hops == 1)]
+    tokens = torch.from_numpy(single.tokens)
+    weights = layer.attention(tokens, last=1)[:, 0]
+    assert (weights == weights[0]).all()  # whatever the tokens are
+    scores = layer(tokens, last=1)[:, 0]
+    answers = torch.from_numpy(single.answer)[:, None]
+    best_other = scores.scatter(1, answers, float("-inf")).amax(1, keepdim=True)
+    assert (scores.gather(1, answers) > best_other + EQUAL).all()
 
 
 def test_a_head_that_sees_the_whole_window_has_no_such_pair() -> None:

@@ -53,6 +53,8 @@ class RandomLayer(nn.Module):
         angles = torch.rand(PLANES, generator=generator, dtype=torch.float64) * pi
         if kind == "symbolic":
             angles.zero_()
+            # Logits of a few units, as the other kind has: a sharper head would miss most slots, whatever they hold.
+            query, key = query / WIDTH**0.5, key / WIDTH**0.5
         else:
             query[:, :-1] = 0
             key[:, :-1] = 0
