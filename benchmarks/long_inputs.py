@@ -85,6 +85,7 @@ def main() -> None:
     parameters = common.paper_model()
     rows = []
     with common.one_thread():
+        memory = kilobytes_per_token(parameters)  # first: a forked child would reuse what earlier work has freed
         for extra in arguments.extra:
             prefixes = max(1, 1000 // (extra + 1))
             (tokens,), cores, prefix = long_inputs(prefixes, [extra])
@@ -135,7 +136,6 @@ def main() -> None:
                 value=lambda value: value * PREFIXES / arguments.prefixes / 60,
             )
         )
-        memory = kilobytes_per_token(parameters)
     rows.append(
         common.figure(
             "extrapolate", "peak memory of a batch at 5000 extra tokens, for each distinct token", "kB", memory
