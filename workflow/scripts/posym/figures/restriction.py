@@ -1,4 +1,4 @@
-"""What a length costs, and what gives it back: attention set to the right slot in one layer, planes taken away."""
+"""What a length costs, and what gives it back: attention frozen to that on the short input, planes taken away."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from posym.figures.seeds import band_note, over_seeds
 
 TABLES = ("restriction",)
 SINGLE = "oracle-layer-"
+NOTE = "Frozen: attention as in the same core without extra tokens.\n"
 WHOLE = {
     "none": "untouched",
     "planes-high": "high planes only",
     "planes-low": "low planes only",
-    "oracle-all": "right slot everywhere",
+    "oracle-all": "frozen everywhere",
 }
 
 
@@ -25,8 +26,8 @@ WHOLE = {
 def draw(tables: dict[str, pd.DataFrame], settings: dict[str, Any]) -> tuple[Figure, pd.DataFrame]:  # noqa: ARG001 (every figure takes them)
     """A column of panels a task, all items. Above: accuracy at each number of extra tokens, whole-model interventions.
 
-    Below, at the longest inputs: accuracy with attention set to the right slot in one layer alone, beside the untouched
-    model's. Data: `task, intervention, extra` and the summary over seeds.
+    Below, at the longest inputs: accuracy with one layer's attention frozen to what it is on the same core without extra
+    tokens, beside the untouched model's. Frozen in all layers the short input's computation returns, by construction. Data: `task, intervention, extra` and the summary over seeds.
     """
     table = tables["restriction"]
     table = table[table["hops"] == 0]
@@ -61,7 +62,7 @@ def draw(tables: dict[str, pd.DataFrame], settings: dict[str, Any]) -> tuple[Fig
         if not untouched.empty:
             axes.axhline(untouched.iloc[0], color=style.GREY, linewidth=0.8, linestyle="--")
         style.accuracy_axis(axes)
-        axes.set_title(f"right slot in one layer, {last['extra'].iloc[0]} extra tokens", loc="left")
+        axes.set_title(f"one layer frozen, {last['extra'].iloc[0]} extra tokens", loc="left")
         axes.set_xlabel("layer")
     for row in (0, 1):
         panels[row, 0].set_ylabel("accuracy (share of items)")
@@ -71,6 +72,6 @@ def draw(tables: dict[str, pd.DataFrame], settings: dict[str, Any]) -> tuple[Fig
         figure,
         "Which attention fails on long inputs",
         handles,
-        band_note(data, "bootstrap interval over items, clustered by prefix"),
+        NOTE + band_note(data, "bootstrap interval over items, clustered by prefix"),
     )
     return figure, data
