@@ -27,7 +27,8 @@ def draw(tables: dict[str, pd.DataFrame], settings: dict[str, Any]) -> tuple[Fig
     """A column of panels a task, all items. Above: accuracy at each number of extra tokens, whole-model interventions.
 
     Below, at the longest inputs: accuracy with one layer's attention frozen to what it is on the same core without extra
-    tokens, beside the untouched model's. Frozen in all layers the short input's computation returns, by construction. Data: `task, intervention, extra` and the summary over seeds.
+    tokens, beside the untouched model's. Frozen in all layers the short input's computation returns, by construction.
+    Data: `task, intervention, extra` and the summary over seeds.
     """
     table = tables["restriction"]
     table = table[table["hops"] == 0]
