@@ -1,0 +1,40 @@
+"""What some tests need of the machine: one function per marker, that says in a sentence what is missing, or nothing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sysconfig
+
+import torch
+
+
+def gpu() -> str | None:
+    """A CUDA device."""
+    return None if torch.cuda.is_available() else "needs a GPU, and PyTorch sees none here"
+
+
+def slurm() -> str | None:
+    """SLURM's daemons, or the means to install them."""
+    if os.geteuid() != 0:
+        return "needs root, to start slurmctld, slurmd and munged"
+    if shutil.which("slurmctld") or shutil.which("apt-get"):
+        return None
+    return "needs SLURM's daemons (slurmctld, slurmd, munge), and there is no apt-get to install them"
+
+
+def environments() -> str | None:
+    """A CPython that can be packed into a conda channel: Debian's own is patched and cannot."""
+    if "deb_system" in sysconfig.get_scheme_names():
+        return "needs an upstream build of Python 3.11 (pyenv's, uv's); this one is Debian's"
+    return None
+
+
+def mount() -> str | None:
+    """Leave to mount a file system of limited size."""
+    if os.geteuid() == 0 and shutil.which("mount"):
+        return None
+    return "needs root, to mount a small tmpfs"
+
+
+NEEDS = {"gpu": gpu, "slurm": slurm, "environments": environments, "mount": mount}
