@@ -1,23 +1,36 @@
 # make run    the quick experiment, in .venv (made where it is missing)
 # make test   all checks: format, lint, types, tests
+# make pin PACKAGE=numpy==2.5.0   one version of a package, everywhere it is pinned
 PYTHON ?= python3.11
 CORES ?= all
 BIN := .venv/bin
 # Stages call `python`: it has to be the environment's own.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: run test clean
+.PHONY: run test format lint types tests pin clean
 
 run: $(BIN)/.run
 	snakemake --cores $(CORES) --configfile workflow/config/quick.yaml
 
-test: $(BIN)/.test
+test: format lint types tests
+
+format: $(BIN)/.test
 	ruff format --check .
-	ruff check .
 	snakefmt --check Snakefile workflow/rules
-	mypy
+
+lint: $(BIN)/.test
+	ruff check .
 	snakemake --lint
+	check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/ci.yaml
+
+types: $(BIN)/.test
+	mypy
+
+tests: $(BIN)/.test
 	pytest
+
+pin:
+	@$(PYTHON) workflow/tools/pin.py '$(PACKAGE)'
 
 $(BIN)/python:
 	$(PYTHON) -m venv .venv

@@ -1,0 +1,129 @@
+"""`snakemake --use-conda` for real: every environment is solved, installed, activated, and enough for its stage.
+
+The conda is the one of tests/rigs/conda. Snakemake runs without the host's programs on its path, so that a stage's `python` is
+the one of its environment or none. Which rules are covered is said by the experiment: tiny has all stages but the language
+models', whose environments are made with the others by `POSYM_ALL_ENVIRONMENTS=1 pytest tests/environments`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from workflow_runs import ROOT, Checkout, Environment, copy_workflow
+
+pytestmark = pytest.mark.environments
+EVERY = bool(os.environ.get("POSYM_ALL_ENVIRONMENTS"))
+LANGUAGE_MODELS = ("onehop", "llm_model", "llm_games", "llm_heads", "llm_figures")
+ENVIRONMENTS = [path.stem for path in sorted((ROOT / "envs").glob("*.yaml"))]
+CONDA = ("--use-conda", "--cores", "2")
+IMPORT_NAMES = {"PyYAML": "yaml", "inspect-ai": "inspect_ai", "Jinja2": "jinja2"}
+WHERE = """
+import importlib.util, json, sys
+found = {name: importlib.util.find_spec(name) for name in sys.argv[1:]}
+print(json.dumps({name: spec and spec.origin for name, spec in found.items()}))
+"""
+
+
+@pytest.fixture(scope="session")
+def conda(tmp_path_factory: pytest.TempPathFactory) -> Environment:
+    """What Snakemake needs to find the rig's conda, and nothing of the host's Python."""
+    folder = tmp_path_factory.mktemp("conda")
+    rig = ROOT / "tests" / "rigs" / "conda" / "rig.py"
+    printed = subprocess.run([sys.executable, rig, folder], check=True, capture_output=True, text=True).stdout
+    (alias,) = re.findall(r'CONDA_CHANNEL_ALIAS="(.+)"', printed)
+    path = f"{folder / 'bin'}:{os.defpath}"  # the system's tools, but no environment of this Python's
+    return {"PATH": path, "CONDA_CHANNEL_ALIAS": alias, "PYTHONPATH": None, "VIRTUAL_ENV": None}
+
+
+@pytest.fixture(scope="session")
+def ran(conda: Environment, tmp_path_factory: pytest.TempPathFactory) -> tuple[Checkout, str]:
+    """The tiny experiment, each rule in its own environment, and what Snakemake printed."""
+    checkout = copy_workflow(tmp_path_factory.mktemp("in-environments") / "checkout")
+    if EVERY:
+        made = checkout.run(*CONDA, "--conda-create-envs-only", config="llm-local", environment=conda)
+        different = {(ROOT / "envs" / f"{name}.yaml").read_text() for name in (*LANGUAGE_MODELS, "scorecard")}
+        assert made.count("Creating conda environment") == len(different)
+    return checkout, checkout.run(*CONDA, environment=conda)
+
+
+def prefixes(checkout: Checkout) -> dict[str, Path]:
+    """The folder of each environment that Snakemake made here, by the name of its file."""
+    folders = {}
+    names: dict[str, list[str]] = {}
+    for name in ENVIRONMENTS:
+        names.setdefault((ROOT / "envs" / f"{name}.yaml").read_text(), []).append(name)
+    for copy in (checkout.folder / ".snakemake" / "conda").glob("*.yaml"):
+        for name in names.get(copy.read_text(), []):
+            folders[name] = copy.with_suffix("")
+    return folders
+
+
+def test_every_rule_ran_in_an_environment_of_its_own(ran: tuple[Checkout, str]) -> None:
+    checkout, printed = ran
+    made = prefixes(checkout)
+    wanted = set(ENVIRONMENTS) - (set() if EVERY else set(LANGUAGE_MODELS))
+    assert set(made) == wanted
+    jobs = re.findall(r"^Activating conda environment: (\S+)$", printed, re.MULTILINE)
+    assert {Path(job).name for job in jobs} >= {made[name].name for name in wanted - set(LANGUAGE_MODELS)}
+    assert len(jobs) == len(list((checkout.folder / "results" / "tiny" / "logs").iterdir()))
+    assert (checkout.folder / "results" / "tiny" / "scorecard.json").exists()
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_an_environment_holds_its_pins_and_nothing_heavy_besides(ran: tuple[Checkout, str], name: str) -> None:
+    """Every package that the file names lies in the environment's own folder; torch only where it is named."""
+    made = prefixes(ran[0])
+    if name not in made:
+        assert name in LANGUAGE_MODELS
+        return
+    content = yaml.safe_load((ROOT / "envs" / f"{name}.yaml").read_text())
+    pins = dict(pin.split("==") for pin in content["dependencies"][-1]["pip"])
+    heavy = {"torch", "transformers", "datasets", "matplotlib", "snakemake"}
+    modules = {IMPORT_NAMES.get(package, package) for package in pins}
+    python = made[name] / "bin" / "python"
+    clean = {"PATH": str(python.parent), "HOME": str(made[name])}
+    found = json.loads(subprocess.check_output([python, "-c", WHERE, *modules, *heavy], text=True, env=clean))
+    for module in modules:
+        assert Path(found[module]).is_relative_to(made[name]), module
+    for module in heavy - modules - ({"datasets"} if "inspect_ai" in modules else set()):
+        assert found[module] is None, f"envs/{name}.yaml brings {module}, which it does not name"
+    frozen = subprocess.check_output([python, "-m", "pip", "list", "--format", "json"], text=True, env=clean)
+    versions = {entry["name"].lower().replace("_", "-"): entry["version"] for entry in json.loads(frozen)}
+    for package, version in pins.items():
+        assert versions[package.lower()].partition("+")[0] == version  # a build may add a local part, as torch's +cpu
+
+
+def test_a_second_run_makes_nothing(ran: tuple[Checkout, str], conda: Environment) -> None:
+    printed = ran[0].run(*CONDA, environment=conda)
+    assert "Nothing to be done" in printed
+    assert "Creating conda environment" not in printed
+
+
+@pytest.mark.parametrize(
+    ("rule", "package", "module"), [("figures", "scipy==", "scipy"), ("datasets", "datasets==", "datasets")]
+)
+def test_a_package_missing_from_an_environment_is_named(
+    ran: tuple[Checkout, str], conda: Environment, rule: str, package: str, module: str
+) -> None:
+    """The stage fails with the package and the file to add it to; with the line back, everything is as it was."""
+    checkout = ran[0]
+    file = checkout.folder / "envs" / f"{rule}.yaml"
+    before = file.read_text()
+    try:
+        file.write_text("".join(line for line in before.splitlines(keepends=True) if package not in line))
+        assert file.read_text() != before
+        printed = checkout.run(*CONDA, "--until", rule, environment=conda, check=False)
+        assert re.search(rf"error: package {module} is not installed in \S+: add it to envs/{rule}.yaml", printed)
+        assert "Traceback" not in printed
+    finally:
+        file.write_text(before)
+    checkout.run(*CONDA, environment=conda)
+    assert "Nothing to be done" in checkout.run(*CONDA, environment=conda)
