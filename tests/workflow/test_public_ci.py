@@ -18,7 +18,7 @@ def commands() -> list[str]:
 def test_all_of_make_test_is_run_in_its_order() -> None:
     makefile = (ROOT / "Makefile").read_text()
     (parts,) = re.findall(r"^test: (.+)$", makefile, re.MULTILINE)
-    run = [word for command in commands() for word in re.findall(r"make (.+)", command) for word in word.split()]
+    run = [word for command in commands() for word in re.findall(r"\bmake (.+)", command) for word in word.split()]
     assert run == parts.split() == ["format", "lint", "types", "tests"]
 
 
