@@ -56,7 +56,8 @@ def test_everything_is_there(finished: Checkout) -> None:
         assert (results / "figures" / f"{name}.svg").stat().st_size > 1000
         assert len(pd.read_csv(results / "tables" / f"{name}.csv")) > 0
     assert not (results / "resume").exists()
-    jobs = 3 * 2 + len(MEASUREMENTS) * 2 + 11 + 2  # data and training, measurements, figures, theory
+    assert (results / "report.html").read_text().startswith("<!DOCTYPE html>")
+    jobs = 3 * 2 + len(MEASUREMENTS) * 2 + 11 + 2 + 1  # data and training, measurements, figures, theory, report
     assert len(list((results / "logs").iterdir())) == len(list((results / "benchmarks").iterdir())) == jobs
 
 
@@ -125,6 +126,7 @@ def test_paper_configuration_lists_the_jobs_one_expects(checkout: Checkout) -> N
         "figures": 11,
         "theory": 1,
         "theory_figures": 1,
+        "report": 1,
     }
     assert checkout.jobs("--cores", "2", config=None) == wanted
 

@@ -23,7 +23,8 @@ rule figures:
         runtime=15,
     params:
         json=settings("figures"),
+        caption=figure_caption,
     shell:
         "python {input.script:q} --figure {wildcards.figure} --tables {input.tables:q}"
         " --png {output.png:q} --svg {output.svg:q} --csv {output.csv:q}"
-        " --params {params.json:q} --threads {threads} --log {log:q}"
+        " --caption {params.caption:q} --params {params.json:q} --threads {threads} --log {log:q}"

@@ -137,8 +137,9 @@ rule llm_figures:
         runtime=15,
     params:
         json=llm_settings("llm_figures"),
+        caption=llm_caption,
         figure=llm_figure_name,
     shell:
         "python {input.script:q} --figure {params.figure} --tables {input.tables:q}"
         " --png {output.png:q} --svg {output.svg:q} --csv {output.csv:q}"
-        " --params {params.json:q} --threads {threads} --log {log:q}"
+        " --caption {params.caption:q} --params {params.json:q} --threads {threads} --log {log:q}"

@@ -53,8 +53,10 @@ rule theory_figures:
         runtime=15,
     params:
         json=settings("theory_figures"),
+        captions=theory_captions(),
         figures=subpath(output.discrepancy_png, parent=True),
         tables=subpath(output.discrepancy_csv, parent=True),
     shell:
         "python {input.script:q} --table {input.table:q} --figures {params.figures:q} --tables {params.tables:q}"
+        " --captions {params.captions:q}"
         " --params {params.json:q} --threads {threads} --log {log:q}"
