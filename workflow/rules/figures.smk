@@ -9,7 +9,12 @@ rule figures:
         tables=figure_tables,
     output:
         png=f"{RESULTS}/figures/{{figure}}.png",
-        svg=f"{RESULTS}/figures/{{figure}}.svg",
+        svg=report(
+            f"{RESULTS}/figures/{{figure}}.svg",
+            caption="../report/figure.rst",
+            category=figure_category,
+            labels={"figure": "{figure}"},
+        ),
         csv=f"{RESULTS}/tables/{{figure}}.csv",
     log:
         f"{RESULTS}/logs/figures.{{figure}}.log",

@@ -123,7 +123,12 @@ rule llm_figures:
         tables=llm_tables,
     output:
         png=f"{RESULTS}/figures/{{drawing}}.png",
-        svg=f"{RESULTS}/figures/{{drawing}}.svg",
+        svg=report(
+            f"{RESULTS}/figures/{{drawing}}.svg",
+            caption="../report/figure.rst",
+            category=figure_category,
+            labels={"figure": "{drawing}"},
+        ),
         csv=f"{RESULTS}/tables/{{drawing}}.csv",
     log:
         f"{RESULTS}/logs/llm_figures.{{drawing}}.log",

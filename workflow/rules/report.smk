@@ -17,7 +17,12 @@ rule report:
         models=report_manifests(f"{MODELS}/manifest.json", MODEL_STAGES),
         language_models=report_language_models(),
     output:
-        html=f"{RESULTS}/report.html",
+        html=report(
+            f"{RESULTS}/report.html",
+            caption="../report/report.rst",
+            category="Report",
+            labels={"figure": "all of them, with the scorecard"},
+        ),
     log:
         f"{RESULTS}/logs/report.log",
     benchmark:

@@ -36,10 +36,20 @@ rule theory_figures:
         table=f"{RESULTS}/theory/discrepancy.parquet",
     output:
         discrepancy_png=f"{RESULTS}/figures/theory_discrepancy.png",
-        discrepancy_svg=f"{RESULTS}/figures/theory_discrepancy.svg",
+        discrepancy_svg=report(
+            f"{RESULTS}/figures/theory_discrepancy.svg",
+            caption="../report/theory_discrepancy.rst",
+            category="Theory",
+            labels={"figure": "theory_discrepancy"},
+        ),
         discrepancy_csv=f"{RESULTS}/tables/theory_discrepancy.csv",
         corrections_png=f"{RESULTS}/figures/theory_corrections.png",
-        corrections_svg=f"{RESULTS}/figures/theory_corrections.svg",
+        corrections_svg=report(
+            f"{RESULTS}/figures/theory_corrections.svg",
+            caption="../report/theory_corrections.rst",
+            category="Theory",
+            labels={"figure": "theory_corrections"},
+        ),
         corrections_csv=f"{RESULTS}/tables/theory_corrections.csv",
     log:
         f"{RESULTS}/logs/theory_figures.log",

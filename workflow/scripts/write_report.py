@@ -24,6 +24,7 @@ def stage(args: argparse.Namespace) -> None:
     language_models = provenance.read_manifests(args.language_models, *provenance.LANGUAGE_MODEL_KEYS)
     content = Content(
         config=config,
+        facts=provenance.facts(config, models),
         settings=provenance.setting_rows(config, schema),
         claims=read_scorecard(args.scorecard) if args.scorecard else None,
         figures=read_figures(args.figures, args.tables),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 Rows = Sequence[Mapping[str, str]]
@@ -35,8 +36,8 @@ def number(value: Any, digits: int = 3) -> str:
 
 
 def share(value: str) -> str:
-    """An accuracy, two digits."""
-    return f"{float(value):.2f}"
+    """An accuracy, two digits, halves rounded up as the page's script does."""
+    return str(Decimal(float(value)).quantize(Decimal("0.01"), ROUND_HALF_UP))
 
 
 def with_interval(row: Mapping[str, str]) -> str:

@@ -89,7 +89,7 @@
       slider.value = Number(slider.value) + 1;
       draw();
       if (slider.value === slider.max) stop();
-    }, Math.max(60, 8000 / steps.length));
+    }, Math.min(400, Math.max(60, 8000 / steps.length)));
     return undefined;
   });
   draw();

@@ -26,6 +26,7 @@ class Content:
     """What a page shows; `claims` is None where the experiment has no scorecard."""
 
     config: Mapping[str, Any]
+    facts: list[tuple[str, str]]
     settings: list[list[str]]
     claims: list[Claim] | None
     figures: list[Figure]

@@ -32,6 +32,24 @@ def _walk(value: Any, schema: Mapping[str, Any], path: str) -> Iterator[tuple[st
         yield path, text, schema.get("description", "")
 
 
+def facts(config: Mapping[str, Any], models: list[Any]) -> list[tuple[str, str]]:
+    """What a reader wants to know of an experiment before anything else, as pairs of name and value."""
+    found = [("Tasks", ", ".join(config["tasks"]))]
+    if models:
+        training, sequences = config["training"], config["sequences"]
+        slots = sequences["target_window"] + sequences["pre_target_window"] + 1
+        found += [
+            ("Seeds", ", ".join(map(str, config["seeds"]))),
+            (
+                "Model",
+                f"GPT-J, {number(config['model']['layers'])} layers of one head, width {config['model']['hidden_size']}",
+            ),
+            ("Training", f"{number(training['steps'])} steps of {training['batch_size']} inputs of {slots} tokens"),
+            ("Trained on", ", ".join(sorted({model["device"] for model in models}))),
+        ]
+    return found
+
+
 def model_table(manifests: list[Any]) -> Table:
     """One row a trained model."""
     table = Table(
