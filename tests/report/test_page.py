@@ -133,6 +133,20 @@ def test_no_scorecard_and_no_models_and_no_figures(inputs: Inputs) -> None:
     assert [caption.text for caption in page.all("caption")] == ["The experiment's configuration"]
 
 
+def test_where_language_models_lie_stays_out(inputs: Inputs) -> None:
+    places = ["/home/me/model", "~/model", "../model", "pypi:package==1/file.gguf"]
+    models = [{"name": f"local/{place}", "source": source} for place, source in enumerate(places)]
+    models.append({"name": "openai/x", "source": "", "base_url": "https://inside.example.org"})
+    inputs.config = configuration(stages=["llm", "report"], llm={"models": models})
+    for trained in inputs.folder.glob("model-*.json"):
+        trained.unlink()
+    page = inputs.page()
+    check(Page(page))
+    assert all(f"local/{place}" in page for place in range(4))
+    assert places[3] in page
+    assert not [place for place in (*places[:3], "inside.example.org") if place in page]
+
+
 def test_an_empty_scorecard(inputs: Inputs) -> None:
     inputs.write_scorecard([])
     assert "The scorecard holds no claims." in text_of(Page(inputs.page()))

@@ -16,7 +16,7 @@ from posym.config import MODEL_STAGES
 from posym.errors import InputError
 from posym.imports import constant, imported_files
 from posym.llm import configuration as llm
-from posym.report.sections import section_of
+from posym.report.sections import category
 
 FIGURES = [
     path.stem for path in SCRIPTS.glob("posym/figures/*.py") if constant(path, "TABLES")
@@ -97,7 +97,7 @@ def figure_caption(wildcards):
 
 def figure_category(wildcards):
     """Where one figure stands in Snakemake's own report."""
-    return section_of(wildcards.get("figure") or wildcards.get("drawing")).title
+    return category(wildcards.get("figure") or wildcards.get("drawing"))
 
 
 def llm_settings(name):

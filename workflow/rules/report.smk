@@ -20,7 +20,7 @@ rule report:
         html=report(
             f"{RESULTS}/report.html",
             caption="../report/report.rst",
-            category="Report",
+            category="0 Report",
             labels={"figure": "all of them, with the scorecard"},
         ),
     log:

@@ -39,7 +39,7 @@ rule theory_figures:
         discrepancy_svg=report(
             f"{RESULTS}/figures/theory_discrepancy.svg",
             caption="../report/theory_discrepancy.rst",
-            category="Theory",
+            category=category("theory_discrepancy"),
             labels={"figure": "theory_discrepancy"},
         ),
         discrepancy_csv=f"{RESULTS}/tables/theory_discrepancy.csv",
@@ -47,7 +47,7 @@ rule theory_figures:
         corrections_svg=report(
             f"{RESULTS}/figures/theory_corrections.svg",
             caption="../report/theory_corrections.rst",
-            category="Theory",
+            category=category("theory_discrepancy"),
             labels={"figure": "theory_corrections"},
         ),
         corrections_csv=f"{RESULTS}/tables/theory_corrections.csv",

@@ -60,8 +60,8 @@ def _read_figure(path: Path, data: Data) -> Figure:
     except (ElementTree.ParseError, KeyError, ValueError) as error:
         raise InputError(f"{path} is no SVG of this workflow ({error}): delete it and draw it again") from None
     words = [(root.findtext(f".//{DUBLIN_CORE}{part}") or "").strip() for part in ("title", "description")]
-    of_model = path.stem.partition(".")[2]
-    title = words[0] or path.stem.replace("_", " ").capitalize()
+    kind, _, of_model = path.stem.partition(".")
+    title = words[0] or kind.replace("_", " ").capitalize()
     return Figure(
         name=path.stem,
         title=f"{title}: {of_model}" if of_model else title,

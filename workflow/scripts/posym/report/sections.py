@@ -67,3 +67,8 @@ def place(figure: str) -> tuple[int, int, str]:
     section, kind = section_of(figure), figure.partition(".")[0]
     number = SECTIONS.index(section) if section in SECTIONS else len(SECTIONS)
     return number, section.figures.index(kind) if kind in section.figures else 0, figure
+
+
+def category(figure: str) -> str:
+    """The section's name in Snakemake's own report, which sorts by name."""
+    return f"{place(figure)[0] + 1} {section_of(figure).title}"
