@@ -196,6 +196,10 @@ REFUSALS: dict[str, tuple[Any, str]] = {
     ),
     "no rows": (lambda inputs: (inputs.tables / "length.csv").write_text("a,b\n"), "length.csv has no rows"),
     "no CSV": (lambda inputs: (inputs.tables / "length.csv").write_bytes(b"\xff\xfe"), "length.csv is no readable CSV"),
+    "columns": (
+        lambda inputs: (inputs.tables / "length.csv").write_text("task,hops\nnumber,0\n"),
+        "length.csv is not the table of its figure (KeyError('extra'))",
+    ),
     "no partner": (lambda inputs: (inputs.tables / "length.csv").unlink(), "figure length came without its table"),
     "manifest": (
         lambda inputs: (inputs.folder / "model-letter.json").write_text("{}"),

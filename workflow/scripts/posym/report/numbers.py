@@ -57,7 +57,7 @@ def tasks_of(rows: Rows) -> list[str]:
 
 
 def learning_table(rows: Rows) -> Table:
-    """By task and hops: accuracy at the last checkpoint, and the first checkpoint from which it is `PASSED` or more."""
+    """By task and hops: accuracy at the last checkpoint, and the first checkpoint at which it is `PASSED` or more."""
     last = max(ordered(rows, "step"))
     table = Table(
         f"Accuracy at step {last:,}, and the first checkpoint with accuracy {PASSED:g} or more",

@@ -13,6 +13,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup, escape
 
+from posym.errors import InputError
 from posym.report.figures import Figure
 from posym.report.numbers import TABLES, Table, number
 from posym.report.scorecard import Claim, count
@@ -70,7 +71,14 @@ def filled_sections(figures: list[Figure]) -> list[tuple[Section, list[tuple[Fig
 
 
 def _table(figure: Figure) -> Table | None:
-    return TABLES[figure.name](figure.data.rows) if figure.name in TABLES else None
+    if figure.name not in TABLES:
+        return None
+    try:
+        return TABLES[figure.name](figure.data.rows)
+    except (KeyError, ValueError) as error:
+        raise InputError(
+            f"{figure.data.name} is not the table of its figure ({error!r}): delete it and draw the figure again"
+        ) from None
 
 
 def policy(style: str, script: str) -> str:
