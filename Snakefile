@@ -24,6 +24,7 @@ include: "workflow/rules/mechanism.smk"
 include: "workflow/rules/theory.smk"
 include: "workflow/rules/figures.smk"
 include: "workflow/rules/llm.smk"
+include: "workflow/rules/scorecard.smk"
 include: "workflow/rules/report.smk"
 
 

@@ -10,10 +10,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from posym import paper
 from posym.contracts.extrapolation import EXTRAPOLATION
 from posym.contracts.scores import ACCURACY, SCORES
 from posym.errors import InputError
-from posym.figures import paper
 from posym.figures.catalogue import CONTRACTS, figure_names, find_figure, read_tables
 from posym.figures.seeds import SUMMARY, band_note, over_seeds, wilson
 from posym.figures.style import PAGE_WIDTH_MM, save, save_data

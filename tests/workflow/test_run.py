@@ -55,9 +55,15 @@ def test_everything_is_there(finished: Checkout) -> None:
         assert (results / "figures" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
         assert (results / "figures" / f"{name}.svg").stat().st_size > 1000
         assert len(pd.read_csv(results / "tables" / f"{name}.csv")) > 0
+    claims = json.loads((results / "scorecard.json").read_text())
+    assert [claim["id"] for claim in claims] == [str(number) for number in range(1, 14)]
+    assert {claim["id"] for claim in claims if claim["verdict"] == "not run"} == {"13"}
+    assert "# Scorecard of `tiny`" in (results / "scorecard.md").read_text()
     assert not (results / "resume").exists()
     assert (results / "report.html").read_text().startswith("<!DOCTYPE html>")
-    jobs = 3 * 2 + len(MEASUREMENTS) * 2 + 11 + 2 + 1  # data and training, measurements, figures, theory, report
+    jobs = (
+        3 * 2 + len(MEASUREMENTS) * 2 + 11 + 2 + 2
+    )  # data, training, measurements, figures, theory, scorecard, report
     assert len(list((results / "logs").iterdir())) == len(list((results / "benchmarks").iterdir())) == jobs
 
 
@@ -126,6 +132,7 @@ def test_paper_configuration_lists_the_jobs_one_expects(checkout: Checkout) -> N
         "figures": 11,
         "theory": 1,
         "theory_figures": 1,
+        "scorecard": 1,
         "report": 1,
     }
     assert checkout.jobs("--cores", "2", config=None) == wanted

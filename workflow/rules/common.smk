@@ -148,6 +148,30 @@ def llm_tables(wildcards):
     return expand(f"{RESULTS}/llm/{{model}}.parquet", model=llm.slugs(config))
 
 
+def scorecard_tables():
+    """The tables that the claims read, of every configured stage that measures."""
+    tables = {
+        "scores": ["accuracy", "scores"],
+        "extrapolation": ["extrapolation"],
+        "mechanism": ["functions", "frequencies", "ablation", "discrepancy"],
+    }
+    names = [name for stage in config["stages"] for name in tables.get(stage, [])]
+    files = expand(
+        f"{MEASUREMENTS}/{{table}}.parquet",
+        task=config["tasks"],
+        seed=config["seeds"],
+        table=names,
+    )
+    if "theory" in config["stages"]:
+        files += [
+            f"{RESULTS}/theory/{name}.parquet"
+            for name in ("discrepancy", "impossibility")
+        ]
+    if "llm" in config["stages"]:
+        files += expand(f"{RESULTS}/llm/{{model}}.parquet", model=llm.slugs(config))
+    return files
+
+
 def report_files(pattern):
     """Files of every figure that the configured stages draw; `pattern` has `{figure}` for its name."""
     stages = config["stages"]
@@ -210,6 +234,7 @@ STAGE_FILES = {
     ],
     "figures": [f"{RESULTS}/figures/{{figure}}.png"],
     "llm": [f"{RESULTS}/figures/{{drawing}}.png"],
+    "scorecard": [f"{RESULTS}/scorecard.json", f"{RESULTS}/scorecard.md"],
     "report": [f"{RESULTS}/report.html"],
 }
 

@@ -33,6 +33,7 @@ BLOCKS: dict[str, tuple[str, ...]] = {
     "figures": ("figures",),
     "theory": ("sequences", "alphabets", "theory"),
     "theory_figures": ("theory_figures",),
+    "scorecard": ("scorecard",),
 }
 MODEL_STAGES = {"training", "scores", "extrapolation", "mechanism", "figures"}  # those that bring trained models
 # What the report leaves out of the configuration where none of these stages is asked for.
@@ -41,7 +42,9 @@ SHOWN_FOR: tuple[tuple[set[str], set[str]], ...] = (
     (MODEL_STAGES | {"datasets"}, {"datasets", "long_inputs"}),
     ({"theory"}, {"theory", "theory_figures"}),
     ({"llm"}, {"llm"}),
+    ({"scorecard"}, {"scorecard"}),
 )
+JUDGED_STAGES = ("scores", "extrapolation", "mechanism", "theory", "llm")
 
 
 def check(config: Config, schema_file: Path, figure_names: list[str]) -> None:
@@ -165,6 +168,8 @@ def _contradictions(config: Config, figure_names: list[str]) -> Iterator[str]:
             yield f"mechanism.ablation.pairs: {kind} is not in mechanism.ablation.interventions: add it there"
     if config["figures"]["tau"] not in scores["taus"]:
         yield f"figures.tau: {config['figures']['tau']} should be one of scores.taus: {scores['taus']}"
+    if "scorecard" in config["stages"] and not set(JUDGED_STAGES) & set(config["stages"]):
+        yield f"stages: scorecard judges what other stages measure: add one of {', '.join(JUDGED_STAGES)}"
     yield from llm.contradictions(config)
     if "theory" in config["stages"]:
         yield from _theory_contradictions(config)

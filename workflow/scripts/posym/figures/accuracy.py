@@ -7,8 +7,9 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
+from posym import paper
 from posym.errors import InputError
-from posym.figures import paper, style
+from posym.figures import style
 from posym.figures.seeds import band_note, over_seeds, wilson
 
 TABLES = ("accuracy",)

@@ -36,7 +36,7 @@ CONTRACTS = {
         RESTRICTION,
     )
 }
-NOT_FIGURES = {"__init__", "catalogue", "paper", "seeds", "style"}
+NOT_FIGURES = {"__init__", "catalogue", "seeds", "style"}
 
 
 def figure_names() -> list[str]:

@@ -8,8 +8,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from posym import paper
 from posym.errors import InputError
-from posym.figures import paper, style
+from posym.figures import style
 from posym.figures.seeds import over_seeds
 
 TABLES = ("frequencies",)

@@ -10,8 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from posym import paper
 from posym.errors import InputError
-from posym.figures import paper, style
+from posym.figures import style
 from posym.figures.seeds import band_note, over_seeds
 from posym.pure import HEAD, pure_head_counts, scores_at
 

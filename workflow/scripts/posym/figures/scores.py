@@ -10,7 +10,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from posym.figures import paper, style
+from posym import paper
+from posym.figures import style
 from posym.figures.seeds import band_note, over_seeds
 from posym.pure import HEAD, KINDS, scores_at
 

@@ -1,4 +1,4 @@
-"""The paper's own values, drawn as a faint reference and never used in a computation.
+"""The paper's own values: a faint reference in figures, and what the claims compare with.
 
 Source: Urrutia et al., "Positional versus Symbolic Attention Heads: Learning Dynamics, RoPE Geometry, and Length
 Generalization", arXiv 2605.31558. Everything here is read off its vector figures, good to about 0.01 or 50 steps. Its
