@@ -56,7 +56,15 @@ def length_table() -> pd.DataFrame:
 def claim(verdict: str = "reproduced", **changes: Any) -> dict[str, Any]:
     """A claim as the scorecard has it."""
     part = {"statistic": "accuracy", "value": 0.59, "low": 0.54, "high": 0.64, "paper": ".88", "threshold": ">= 0.8"}
-    choice = {"choice": "gamma 0.1", "value": -2, "low": None, "high": None, "verdict": "inconclusive"}
+    choice = {
+        "choice": "gamma 0.1",
+        "statistic": "accuracy at 0.1",
+        "threshold": "> 0",
+        "value": -2,
+        "low": None,
+        "high": None,
+        "verdict": "inconclusive",
+    }
     made = {"id": "7", "claim": f"Something {verdict}", "source": "section 5", "evidence": "Some evidence.", "seeds": 1}
     return (
         made

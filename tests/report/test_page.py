@@ -83,7 +83,15 @@ def test_verdicts_are_words_with_a_symbol_and_claims_hold_their_parts_and_choice
             verdict,
             "inconclusive",
         ]  # itself, part, choice
-        for text in ("0.59 [0.54, 0.64]", ">= 0.8", "section 5", "Some evidence.", "gamma 0.1", "\N{MINUS SIGN}2"):
+        for text in (
+            "0.59 [0.54, 0.64]",
+            ">= 0.8",
+            "section 5",
+            "Some evidence.",
+            "gamma 0.1",
+            "accuracy at 0.1",
+            "\N{MINUS SIGN}2",
+        ):
             assert text in article.text
     assert len(symbols) == 4
     assert "1 reproduced, 1 not reproduced, 1 inconclusive, 1 not run." in text_of(page)
@@ -93,7 +101,14 @@ def test_verdicts_are_words_with_a_symbol_and_claims_hold_their_parts_and_choice
 def test_text_from_outside_stays_text(inputs: Inputs, hostile: str) -> None:
     part = {"statistic": hostile, "value": None, "paper": hostile, "threshold": hostile, "verdict": "not run"}
     words = dict.fromkeys(("id", "claim", "source", "statistic", "paper", "threshold", "evidence"), hostile)
-    choice = {"choice": hostile, "value": hostile, "low": hostile, "high": hostile, "verdict": "not run"}
+    choice = {
+        "choice": hostile,
+        "statistic": hostile,
+        "value": hostile,
+        "low": hostile,
+        "high": hostile,
+        "verdict": "not run",
+    }
     inputs.write_scorecard([claim(**words, parts=[part], choices=[choice])])
     inputs.config = configuration(experiment=hostile, seeds=[0])
     picture = inputs.figures / "length.svg"

@@ -12,7 +12,7 @@ from posym.files import read_json
 from posym.report.numbers import number
 
 SYMBOLS = {"reproduced": "✓", "not reproduced": "✗", "inconclusive": "?", "not run": "○"}
-TEXTS = ("statistic", "paper", "threshold", "seeds")
+TEXTS = ("choice", "statistic", "paper", "threshold", "seeds")
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def _claim(entry: Any, where: str) -> Claim:
             _verdict(part, f"{where}, part {place}") for place, part in enumerate(entry.get("parts") or [], start=1)
         ],
         choices=[
-            _verdict({"statistic": choice.get("choice"), **choice}, f"{where}, choice {place}")
+            _verdict(choice, f"{where}, choice {place}")
             for place, choice in enumerate(entry.get("choices") or [], start=1)
         ],
     )
