@@ -12,6 +12,9 @@ min_version("9.27")
 configfile: "config.yaml"
 
 
+report: "workflow/report/workflow.rst"
+
+
 include: "workflow/rules/common.smk"
 include: "workflow/rules/datasets.smk"
 include: "workflow/rules/training.smk"
@@ -22,6 +25,7 @@ include: "workflow/rules/theory.smk"
 include: "workflow/rules/figures.smk"
 include: "workflow/rules/llm.smk"
 include: "workflow/rules/scorecard.smk"
+include: "workflow/rules/report.smk"
 
 
 rule all:

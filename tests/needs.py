@@ -37,4 +37,16 @@ def mount() -> str | None:
     return "needs root, to mount a small tmpfs"
 
 
-NEEDS = {"gpu": gpu, "slurm": slurm, "environments": environments, "mount": mount}
+def chromium() -> str | None:
+    """The path of a Chromium or Chrome."""
+    return shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
+def browser() -> str | None:
+    """Chromium, or the means to install it."""
+    if chromium() or (os.geteuid() == 0 and shutil.which("apt-get")):
+        return None
+    return "needs Chromium or Chrome, and there is no root's apt-get to install it"
+
+
+NEEDS = {"browser": browser, "gpu": gpu, "slurm": slurm, "environments": environments, "mount": mount}

@@ -77,6 +77,7 @@ ALLOWED = {  # who may import whom; everybody may use the plain helpers
     "figures": {"contracts", "tables", "pure", "paper"},
     "claims": {"contracts", "tables", "pure", "paper"},
     "theory_figures": {"contracts", "tables", "figures", "theory"},
+    "report": set(),
     "contracts": {"tables"},
     "tables": set(),
 }

@@ -11,11 +11,11 @@ import pytest
 
 from workflow_runs import Checkout
 
-FIGURES = {"figures": 11}
+FIGURES = {"figures": 11, "report": 1}
 MECHANISM = ("ablation", "discrepancy", "flow", "frequencies", "functions", "geometry", "patching", "restriction")
 MEASURE = dict.fromkeys(("scores", "extrapolation", *MECHANISM), 2)
 MEASURE_ONE_TASK = dict.fromkeys(MEASURE, 1)
-JUDGED = {"scorecard": 1}
+JUDGED = {"scorecard": 1, "report": 1}
 THEORY = {"theory": 1, "theory_figures": 1, **JUDGED}
 EVERYTHING = {"datasets": 2, "long_inputs": 2, "training": 2, **MEASURE, **FIGURES, **JUDGED}
 TINY = "workflow/config/tiny.yaml"
@@ -81,7 +81,7 @@ CASES: dict[str, tuple[Callable[[Checkout], object], dict[str, int]]] = {
         {"datasets": 1, "long_inputs": 1, "training": 1, **MEASURE_ONE_TASK, **FIGURES, **THEORY},
     ),
     "engine": (append(f"{LIBRARY}/training/cpu.py"), {"training": 2, **MEASURE, **FIGURES, **JUDGED}),
-    "one figure": (append(f"{LIBRARY}/figures/length.py"), {"figures": 1}),
+    "one figure": (append(f"{LIBRARY}/figures/length.py"), {"figures": 1, "report": 1}),
     "configuration module": (append(f"{LIBRARY}/config.py"), {}),
     "thread count": (
         lambda c: c.edit("config.yaml", "dtype: float32\n  threads: 1", "dtype: float32\n  threads: 2"),
@@ -92,6 +92,11 @@ CASES: dict[str, tuple[Callable[[Checkout], object], dict[str, int]]] = {
     "table lost": (
         lambda c: (c.folder / "results/tiny/measurements/number/seed-0/accuracy.parquet").unlink(),
         {"scores": 1, "figures": 4, **JUDGED},
+    ),
+    "report module": (append(f"{LIBRARY}/report/numbers.py"), {"report": 1}),
+    "report's style": (
+        lambda c: c.edit(f"{LIBRARY}/report/page.css", "* { box-sizing", "/* edited */ * { box-sizing"),
+        {"report": 1},
     ),
     "claims module": (append(f"{LIBRARY}/claims/heads.py"), JUDGED),
     "scorecard setting": (

@@ -60,7 +60,10 @@ def test_everything_is_there(finished: Checkout) -> None:
     assert {claim["id"] for claim in claims if claim["verdict"] == "not run"} == {"13"}
     assert "# Scorecard of `tiny`" in (results / "scorecard.md").read_text()
     assert not (results / "resume").exists()
-    jobs = 3 * 2 + len(MEASUREMENTS) * 2 + 11 + 2 + 1  # data, training, measurements, figures, theory, scorecard
+    assert (results / "report.html").read_text().startswith("<!DOCTYPE html>")
+    jobs = (
+        3 * 2 + len(MEASUREMENTS) * 2 + 11 + 2 + 2
+    )  # data, training, measurements, figures, theory, scorecard, report
     assert len(list((results / "logs").iterdir())) == len(list((results / "benchmarks").iterdir())) == jobs
 
 
@@ -130,6 +133,7 @@ def test_paper_configuration_lists_the_jobs_one_expects(checkout: Checkout) -> N
         "theory": 1,
         "theory_figures": 1,
         "scorecard": 1,
+        "report": 1,
     }
     assert checkout.jobs("--cores", "2", config=None) == wanted
 

@@ -7,23 +7,23 @@ import sys
 from pathlib import Path
 
 SCRIPTS = Path(workflow.basedir) / "workflow" / "scripts"
+SCHEMA = Path(workflow.basedir) / "workflow" / "schemas" / "config.schema.yaml"
 sys.path.append(str(SCRIPTS))
 
 from posym import config as configuration
+from posym.captions import caption
+from posym.config import MODEL_STAGES
 from posym.errors import InputError
 from posym.imports import constant, imported_files
 from posym.llm import configuration as llm
+from posym.report.sections import category
 
 FIGURES = [
     path.stem for path in SCRIPTS.glob("posym/figures/*.py") if constant(path, "TABLES")
 ]
 
 try:
-    configuration.check(
-        config,
-        Path(workflow.basedir) / "workflow" / "schemas" / "config.schema.yaml",
-        sorted(FIGURES),
-    )
+    configuration.check(config, SCHEMA, sorted(FIGURES))
 except InputError as error:
     raise WorkflowError(str(error)) from None
 
@@ -90,6 +90,16 @@ def figure_tables(wildcards):
     )
 
 
+def figure_caption(wildcards):
+    """Title and description of one figure; see `posym.captions`."""
+    return caption(SCRIPTS / "posym" / "figures" / f"{wildcards.figure}.py")
+
+
+def figure_category(wildcards):
+    """Where one figure stands in Snakemake's own report."""
+    return category(wildcards.get("figure") or wildcards.get("drawing"))
+
+
 def llm_settings(name):
     """The one value that a rule of the llm stage depends on; see `posym.llm.configuration.settings`."""
     if name in ("onehop", "llm_figures"):
@@ -114,6 +124,20 @@ def llm_model_option(wildcards):
 def llm_figure_name(wildcards):
     """Which kind of figure a file of the llm stage holds."""
     return wildcards.drawing.partition(".")[0]
+
+
+def llm_caption(wildcards):
+    """Title and description of a figure of the llm stage."""
+    kind = llm_figure_name(wildcards).removeprefix("llm_")
+    return caption(SCRIPTS / "posym" / "figures" / "llm" / f"{kind}.py")
+
+
+def theory_captions():
+    """Titles and descriptions of the theory's two figures, in the order of the rule's outputs."""
+    return [
+        caption(SCRIPTS / "posym" / "theory_figures" / f"{name}.py")
+        for name in ("discrepancy", "corrections")
+    ]
 
 
 def llm_tables(wildcards):
@@ -148,6 +172,45 @@ def scorecard_tables():
     return files
 
 
+def report_files(pattern):
+    """Files of every figure that the configured stages draw; `pattern` has `{figure}` for its name."""
+    stages = config["stages"]
+    names = [
+        *(config["figures"]["names"] if "figures" in stages else []),
+        *(THEORY_FIGURES if "theory" in stages else []),
+        *(llm.drawings(config) if "llm" in stages else []),
+    ]
+    return expand(pattern, figure=names)
+
+
+def report_manifests(pattern, stages):
+    """Manifests of all tasks and seeds, where one of these stages is configured."""
+    if not stages & set(config["stages"]):
+        return []
+    return expand(pattern, task=config["tasks"], seed=config["seeds"])
+
+
+def report_language_models():
+    """Manifests of the local language models, where their stage is configured."""
+    local = llm.slugs(config, local=True) if "llm" in config["stages"] else []
+    return expand(f"{RESULTS}/llm/models/{{model}}/manifest.json", model=local)
+
+
+def report_scorecard():
+    """The scorecard, where the configured stages make it."""
+    return [f"{RESULTS}/scorecard.json"] if "scorecard" in config["stages"] else []
+
+
+def report_parts():
+    """The files beside the report's modules that make up its page."""
+    return sorted(
+        below_here(path)
+        for path in SCRIPTS.glob("posym/report/page.*")
+        if path.suffix != ".py"
+    )
+
+
+THEORY_FIGURES = ("theory_discrepancy", "theory_corrections")
 STAGE_FILES = {
     "datasets": [f"{DATA}/{{task}}/manifest.json"],
     "training": [f"{MODELS}/manifest.json"],
@@ -167,12 +230,12 @@ STAGE_FILES = {
         f"{RESULTS}/theory/construction.parquet",
         f"{RESULTS}/theory/discrepancy.parquet",
         f"{RESULTS}/theory/impossibility.parquet",
-        f"{RESULTS}/figures/theory_discrepancy.png",
-        f"{RESULTS}/figures/theory_corrections.png",
+        *(f"{RESULTS}/figures/{name}.png" for name in THEORY_FIGURES),
     ],
     "figures": [f"{RESULTS}/figures/{{figure}}.png"],
     "llm": [f"{RESULTS}/figures/{{drawing}}.png"],
     "scorecard": [f"{RESULTS}/scorecard.json", f"{RESULTS}/scorecard.md"],
+    "report": [f"{RESULTS}/report.html"],
 }
 
 

@@ -9,7 +9,12 @@ rule figures:
         tables=figure_tables,
     output:
         png=f"{RESULTS}/figures/{{figure}}.png",
-        svg=f"{RESULTS}/figures/{{figure}}.svg",
+        svg=report(
+            f"{RESULTS}/figures/{{figure}}.svg",
+            caption="../report/figure.rst",
+            category=figure_category,
+            labels={"figure": "{figure}"},
+        ),
         csv=f"{RESULTS}/tables/{{figure}}.csv",
     log:
         f"{RESULTS}/logs/figures.{{figure}}.log",
@@ -23,7 +28,8 @@ rule figures:
         runtime=15,
     params:
         json=settings("figures"),
+        caption=figure_caption,
     shell:
         "python {input.script:q} --figure {wildcards.figure} --tables {input.tables:q}"
         " --png {output.png:q} --svg {output.svg:q} --csv {output.csv:q}"
-        " --params {params.json:q} --threads {threads} --log {log:q}"
+        " --caption {params.caption:q} --params {params.json:q} --threads {threads} --log {log:q}"

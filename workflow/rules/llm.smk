@@ -123,7 +123,12 @@ rule llm_figures:
         tables=llm_tables,
     output:
         png=f"{RESULTS}/figures/{{drawing}}.png",
-        svg=f"{RESULTS}/figures/{{drawing}}.svg",
+        svg=report(
+            f"{RESULTS}/figures/{{drawing}}.svg",
+            caption="../report/figure.rst",
+            category=figure_category,
+            labels={"figure": "{drawing}"},
+        ),
         csv=f"{RESULTS}/tables/{{drawing}}.csv",
     log:
         f"{RESULTS}/logs/llm_figures.{{drawing}}.log",
@@ -137,8 +142,9 @@ rule llm_figures:
         runtime=15,
     params:
         json=llm_settings("llm_figures"),
+        caption=llm_caption,
         figure=llm_figure_name,
     shell:
         "python {input.script:q} --figure {params.figure} --tables {input.tables:q}"
         " --png {output.png:q} --svg {output.svg:q} --csv {output.csv:q}"
-        " --params {params.json:q} --threads {threads} --log {log:q}"
+        " --caption {params.caption:q} --params {params.json:q} --threads {threads} --log {log:q}"

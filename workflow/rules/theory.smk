@@ -36,10 +36,20 @@ rule theory_figures:
         table=f"{RESULTS}/theory/discrepancy.parquet",
     output:
         discrepancy_png=f"{RESULTS}/figures/theory_discrepancy.png",
-        discrepancy_svg=f"{RESULTS}/figures/theory_discrepancy.svg",
+        discrepancy_svg=report(
+            f"{RESULTS}/figures/theory_discrepancy.svg",
+            caption="../report/theory_discrepancy.rst",
+            category=category("theory_discrepancy"),
+            labels={"figure": "theory_discrepancy"},
+        ),
         discrepancy_csv=f"{RESULTS}/tables/theory_discrepancy.csv",
         corrections_png=f"{RESULTS}/figures/theory_corrections.png",
-        corrections_svg=f"{RESULTS}/figures/theory_corrections.svg",
+        corrections_svg=report(
+            f"{RESULTS}/figures/theory_corrections.svg",
+            caption="../report/theory_corrections.rst",
+            category=category("theory_discrepancy"),
+            labels={"figure": "theory_corrections"},
+        ),
         corrections_csv=f"{RESULTS}/tables/theory_corrections.csv",
     log:
         f"{RESULTS}/logs/theory_figures.log",
@@ -53,8 +63,10 @@ rule theory_figures:
         runtime=15,
     params:
         json=settings("theory_figures"),
+        captions=theory_captions(),
         figures=subpath(output.discrepancy_png, parent=True),
         tables=subpath(output.discrepancy_csv, parent=True),
     shell:
         "python {input.script:q} --table {input.table:q} --figures {params.figures:q} --tables {params.tables:q}"
+        " --captions {params.captions:q}"
         " --params {params.json:q} --threads {threads} --log {log:q}"

@@ -17,7 +17,7 @@ def stage(args: argparse.Namespace) -> None:
     tables = read_tables(args.tables, module.TABLES)
     figure, data = module.draw(tables, settings)
     save_data(data, args.csv)
-    save(figure, args.png, args.svg, settings["dpi"])
+    save(figure, args.png, args.svg, settings["dpi"], args.caption)
     job.log.info("drew %s from %d tables: %d values", args.figure, len(args.tables), len(data))
 
 
@@ -28,4 +28,5 @@ if __name__ == "__main__":
     arguments.add_argument("--png", type=Path, required=True)
     arguments.add_argument("--svg", type=Path, required=True)
     arguments.add_argument("--csv", type=Path, required=True, help="the data that the figure shows")
+    arguments.add_argument("--caption", default="", help="title, empty line, description; kept in the SVG's metadata")
     job.run(arguments, stage, PACKAGES)

@@ -19,7 +19,7 @@ def stage(args: argparse.Namespace) -> None:
     tables = [read_table(path, module.TABLE).to_pandas() for path in args.tables]
     figure, data = module.draw({module.TABLE.name: pd.concat(tables, ignore_index=True)}, args.params)
     save_data(data, args.csv)
-    save(figure, args.png, args.svg, args.params["dpi"])
+    save(figure, args.png, args.svg, args.params["dpi"], args.caption)
     job.log.info("drew %s from %d tables: %d values", args.figure, len(args.tables), len(data))
 
 
@@ -30,4 +30,5 @@ if __name__ == "__main__":
     arguments.add_argument("--png", type=Path, required=True)
     arguments.add_argument("--svg", type=Path, required=True)
     arguments.add_argument("--csv", type=Path, required=True, help="the data that the figure shows")
+    arguments.add_argument("--caption", default="", help="title, empty line, description; kept in the SVG's metadata")
     job.run(arguments, stage, PACKAGES)

@@ -16,10 +16,11 @@ def stage(args: argparse.Namespace) -> None:
 
     settings = args.params["theory_figures"]
     table = read_table(args.table, DISCREPANCY).to_pandas()
-    for name, module in (("theory_discrepancy", discrepancy), ("theory_corrections", corrections)):
+    drawn = (("theory_discrepancy", discrepancy), ("theory_corrections", corrections))
+    for (name, module), caption in zip(drawn, args.captions, strict=True):
         figure, data = module.draw(table, settings)
         save_data(data, args.tables / f"{name}.csv")
-        save(figure, args.figures / f"{name}.png", args.figures / f"{name}.svg", settings["dpi"])
+        save(figure, args.figures / f"{name}.png", args.figures / f"{name}.svg", settings["dpi"], caption)
         job.log.info("drew %s: %d rows", name, len(data))
 
 
@@ -28,4 +29,10 @@ if __name__ == "__main__":
     arguments.add_argument("--table", type=Path, required=True, help="discrepancy.parquet of the theory stage")
     arguments.add_argument("--figures", type=Path, required=True, help="folder for PNG and SVG")
     arguments.add_argument("--tables", type=Path, required=True, help="folder for CSV")
+    arguments.add_argument(
+        "--captions",
+        nargs=2,
+        default=("", ""),
+        help="of both: title, empty line, description; kept in the SVG's metadata",
+    )
     job.run(arguments, stage, PACKAGES)

@@ -35,6 +35,15 @@ BLOCKS: dict[str, tuple[str, ...]] = {
     "theory_figures": ("theory_figures",),
     "scorecard": ("scorecard",),
 }
+MODEL_STAGES = {"training", "scores", "extrapolation", "mechanism", "figures"}  # those that bring trained models
+# What the report leaves out of the configuration where none of these stages is asked for.
+SHOWN_FOR: tuple[tuple[set[str], set[str]], ...] = (
+    (MODEL_STAGES, {"seeds", "model", "training", "scores", "extrapolation", "mechanism", "figures"}),
+    (MODEL_STAGES | {"datasets"}, {"datasets", "long_inputs"}),
+    ({"theory"}, {"theory", "theory_figures"}),
+    ({"llm"}, {"llm"}),
+    ({"scorecard"}, {"scorecard"}),
+)
 JUDGED_STAGES = ("scores", "extrapolation", "mechanism", "theory", "llm")
 
 
@@ -191,6 +200,25 @@ def _block(config: Config, name: str) -> Any:
     for key in name.split("."):
         value = value[key]
     return value
+
+
+def report_settings(config: Config) -> str:
+    """Canonical JSON of the configuration as the report shows it: what the configured stages read, without the places on
+    this machine or network that language models come from.
+    """
+    hidden = {key for stages, keys in SHOWN_FOR if not stages & set(config["stages"]) for key in keys}
+    shown = {key: value for key, value in config.items() if key not in hidden}
+    if "llm" in shown:
+        models = [
+            {key: value for key, value in model.items() if key != "base_url" and not _is_place(key, value)}
+            for model in config["llm"]["models"]
+        ]
+        shown["llm"] = {**config["llm"], "models": models}
+    return json.dumps({"config": shown}, sort_keys=True)
+
+
+def _is_place(key: str, value: Any) -> bool:
+    return key == "source" and value.startswith(("/", "~", "."))
 
 
 def settings(config: Config, rule: str, task: str | None = None) -> str:

@@ -19,8 +19,8 @@ TABLES = ("accuracy",)
 def draw(tables: dict[str, pd.DataFrame], settings: dict[str, Any]) -> tuple[Figure, pd.DataFrame]:
     """One panel a task, a line a hop class; x is the optimizer step, y the share of right answers.
 
-    With `paper_reference` the paper's steps of passing .5, .9 and .99 stand beside the lines. Data: `task, hops, step`
-    and the summary over seeds.
+    Hollow markers, where the settings ask for them (`paper_reference`), are the paper's steps of passing .5, .9 and
+    .99. Data: `task, hops, step` and the summary over seeds.
     """
     table = tables["accuracy"]
     table = table[table["hops"] > 0]

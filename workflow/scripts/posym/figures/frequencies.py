@@ -23,8 +23,8 @@ def draw(tables: dict[str, pd.DataFrame], settings: dict[str, Any]) -> tuple[Fig
     """A column of panels a task: x is the plane's id, y the layer, colour the plane's share of its head, at the last query.
 
     Above, shares of `use`, the largest logit (Table 1), with each layer's mean plane, the mean plane of a flat profile and,
-    with `paper_reference`, the paper's mean planes; below, shares of `contrast`, the part of the logits that tells slots
-    apart. Data: `task, quantity, layer, head, plane` and the summary of the share over seeds.
+    where the settings ask for them (`paper_reference`), the paper's mean planes; below, shares of `contrast`, the part of
+    the logits that tells slots apart. Data: `task, quantity, layer, head, plane` and the summary of the share over seeds.
     """
     table = tables["frequencies"]
     table = table[table["query"] == QUERY]

@@ -23,8 +23,9 @@ TABLES = ("scores",)
 def draw(tables: dict[str, pd.DataFrame], settings: dict[str, Any]) -> tuple[Figure, pd.DataFrame]:
     """A row of panels a task, a column a gamma; x is the optimizer step, y the number of heads pure from there on.
 
-    Last query, all items, the tau of the settings; `posym.pure` says what a pure head is. With `paper_reference` the
-    paper's count at its gamma stands beside the lines. Data: `task, gamma, kind, step` and the summary over seeds.
+    A head is pure at gamma when one score is at least 1 - gamma and the other at most gamma, at this checkpoint and all
+    later ones. Last query, all items, the tau of the settings. A broad faint line, where the settings ask for it
+    (`paper_reference`), is the paper's count at its gamma. Data: `task, gamma, kind, step` and the summary over seeds.
     """
     gammas = sorted(set(settings["gammas"]), reverse=True)
     if not gammas:

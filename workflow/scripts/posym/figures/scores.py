@@ -26,9 +26,9 @@ def draw(tables: dict[str, pd.DataFrame], settings: dict[str, Any]) -> tuple[Fig
     """A block of panels a task, a panel a layer; x is the optimizer step, y a score or scaled entropy, all in 0..1.
 
     Last query, all items, the tau of the settings. Entropy is scaled from its minimum to its maximum over training
-    within each layer and seed, as in the paper; one that never changes has no scale and is left out. With
-    `paper_reference` the paper's final scores stand at its last step. Data: `task, layer, head, quantity, step` and the
-    summary over seeds.
+    within each layer and seed, as in the paper; one that never changes has no scale and is left out. Hollow
+    markers at the last step, where the settings ask for them (`paper_reference`), are the paper's final scores. Data:
+    `task, layer, head, quantity, step` and the summary over seeds.
     """
     table = with_scaled_entropy(scores_at(tables["scores"], settings["tau"]))
     keys = ["task", "layer", "head", "quantity", "step"]

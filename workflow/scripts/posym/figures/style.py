@@ -25,6 +25,7 @@ PAGE_WIDTH_MM = 180.0
 MM_PER_INCH = 25.4
 POINTS_PER_INCH = 72
 NOTE_MM = 4.5  # height of one line of the note in the corner
+NOTE = "note"  # the label by which `save` finds that note
 GREY = "#666666"
 
 SETTINGS: dict[Any, Any] = {
@@ -204,7 +205,7 @@ def finish(figure: Figure, title: str, handles: Sequence[Line2D], note: str, col
     figure.legend(
         handles=handles, loc="outside lower center", ncols=columns or len(handles), borderaxespad=strip_mm / font_mm
     )
-    figure.text(0.99, 0.8 / height_mm, note, ha="right", va="bottom", fontsize=6.5, color=GREY)
+    figure.text(0.99, 0.8 / height_mm, note, ha="right", va="bottom", fontsize=6.5, color=GREY, label=NOTE)
     # The layout's solver differs in the last digits from run to run, and ids in an SVG would show it: round, then keep.
     figure.draw_without_rendering()
     figure.set_layout_engine("none")
@@ -212,16 +213,24 @@ def finish(figure: Figure, title: str, handles: Sequence[Line2D], note: str, col
         axes.set_position(tuple(round(part, 5) for part in axes.get_position().bounds))
 
 
-def save(figure: Figure, png: Path, svg: Path, dpi: float) -> None:
+def save(figure: Figure, png: Path, svg: Path, dpi: float, caption: str = "") -> None:
     """Write a figure as PNG (`dpi` dots an inch) and SVG, each in one piece; equal figures give equal bytes.
 
-    Neither file holds a date; both depend on the version of matplotlib.
+    The SVG says what it shows in its metadata: title and description of `caption` (see `posym.captions`) and the note
+    in the corner. Neither file holds a date; both depend on the version of matplotlib.
     """
+    title, _, shown = caption.partition("\n\n")
+    notes = [
+        ". ".join(line.removesuffix(".") for line in text.get_text().splitlines())
+        for text in figure.texts
+        if text.get_label() == NOTE
+    ]
+    about = {"Title": title, "Description": "\n\n".join([shown, *notes])} if caption else {}
     with _this_style():
         with replaced_file(png) as temporary:
             figure.savefig(temporary, format="png", dpi=dpi, metadata={"Software": None})
         with replaced_file(svg) as temporary:
-            figure.savefig(temporary, format="svg", metadata={"Date": None, "Creator": None})
+            figure.savefig(temporary, format="svg", metadata={"Date": None, "Creator": None, **about})
 
 
 def save_data(data: pd.DataFrame, csv: Path) -> None:
