@@ -19,6 +19,7 @@ FIGURES = [
 ]
 
 try:
+    configuration.check_files(workflow.configfiles)
     configuration.check(
         config,
         Path(workflow.basedir) / "workflow" / "schemas" / "config.schema.yaml",
