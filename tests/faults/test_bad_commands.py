@@ -16,24 +16,16 @@ SCRIPTS = ROOT / "workflow" / "scripts"
 
 FILES: dict[str, tuple[bytes, str]] = {  # content of a configuration file, what Snakemake then says
     "text for a number": (b"training: {learning_rate: 1e-4}", 'training.learning_rate: "1e-4" is text: write 1.0e-4'),
-    "unknown block": (b"trianing: {steps: 5}", "configuration: top level has the unknown key 'trianing'"),
-    "seed twice": (b"seeds: [1, 1]", "configuration: seeds: [1, 1] names something twice"),
-    "no seed": (b"seeds: []", "configuration: seeds: [] should have at least 1 entries"),
     "nan": (b"training: {learning_rate: .nan}", "configuration: training.learning_rate: nan is no finite number"),
     "misspelled task": (b"alphabets: {nubmer: {letters: 9}}", "configuration: alphabets: 'nubmer' is no task: write"),
     "key twice": (b"seeds: [0]\ndevice: cpu\nseeds: [1]\n", "has the key 'seeds' in line 1 and again in line 3"),
-    "inner key twice": (b"training: {steps: 50, steps: 60}", "has the key 'steps' in line 1 and again in line 1"),
     "empty": (b"", "Config file must be given as JSON or YAML with keys at top level"),
     "a list": (b"- seeds\n", "Config file must be given as JSON or YAML with keys at top level"),
     "broken": (b"seeds: [0\n", "Config file is not valid JSON or YAML"),
-    "tab": (b"training:\n\tsteps: 5\n", "Config file is not valid JSON or YAML"),
     "no text": (b"\xff\xfe\x00", "codec can't decode byte 0xff"),
 }
 OPTIONS: dict[str, tuple[list[str], str]] = {
     "list on the command line": (["--config", "seeds=[0,1]"], 'configuration: seeds.0: "0" is text: write 0'),
-    "text for a list": (["--config", "seeds=abc"], 'configuration: seeds: "abc" should be of type array'),
-    "unknown key": (["--config", "sedes=3"], "configuration: top level has the unknown key 'sedes'"),
-    "number for a block": (["--config", "training=5"], "configuration: training: 5 should be of type object"),
     "device": (["--config", "device=gpu"], 'configuration: device: "gpu" should be one of auto, cpu, cuda'),
     "stage": (["--config", "stages=[train]"], 'configuration: stages.0: "train" should be one of datasets, training'),
     "task": (["--config", "tasks=[words]"], "configuration: tasks: 'words' is unknown: write one of letter, number"),
@@ -123,7 +115,8 @@ COMMANDS: dict[str, tuple[str, list[str], object, str]] = {  # script, arguments
         "a.parquet is missing: run the stage that makes it again",
     ),
     "log below a file": (
-        "make_datasets", ["--task", "number", "--folder", "out", "--log", "file/a.log"], DATA, "file",
+        "make_datasets", ["--task", "number", "--folder", "out", "--log", "file/a.log"], DATA,
+        "error: file: File exists (free space, permissions?)",
     ),
     "folder below a file": (
         "make_datasets", ["--task", "number", "--folder", "file/out"], DATA, "error: file",
