@@ -81,7 +81,7 @@ class Supervisor:
         delay, late, planning = self.random.uniform(0, 2), self.random.random() < 0.5, self._left(PLANNING) > 0
         started = time.monotonic()
         while process.poll() is None:
-            time.sleep(0.01)
+            time.sleep(0.1)  # looking at all processes of a machine is work
             running = jobs(self.checkout)
             wanted = {phase for _, phase in running if self._left(phase) > 0}
             if not wanted and not (planning and not running and time.monotonic() > started + delay):

@@ -99,7 +99,7 @@ COMMANDS: dict[str, tuple[str, list[str], object, str]] = {  # script, arguments
     ),
     "no data": (
         "make_long_inputs", ["--task", "number", "--folder", "nowhere"], TASK | {"long_inputs": {}},
-        "nowhere/test.parquet is missing: run the stage that makes it again",
+        "nowhere/manifest.json is missing: run the stage that makes it again",
     ),
     "no model": ("score", MODEL, SCORES, "model/manifest.json is missing: run the stage that makes it again"),
     "no GPU": (

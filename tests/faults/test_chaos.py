@@ -29,7 +29,6 @@ def test_killed_at_random_and_still_the_same(finished_once: Checkout, tmp_path: 
     seed = int(os.environ.get("POSYM_CHAOS_SEED", Random().randrange(10**6)))
     print(f"POSYM_CHAOS_SEED={seed}")
     random, kills, rounds = Random(seed), Counter[tuple[str, str]](), 0
-    wanted = finished_once.products()
     while rounds == 0 or kills.total() < KILLS:
         rounds += 1
         checkout = copy_workflow(tmp_path / f"round-{rounds}")
@@ -37,7 +36,7 @@ def test_killed_at_random_and_still_the_same(finished_once: Checkout, tmp_path: 
         supervisor()
         kills += supervisor.kills
         print(f"round {rounds}, {supervisor.attempts} runs, together so far:\n{report(kills)}", flush=True)
-        found = checkout.products()
+        found, wanted = checkout.products(), finished_once.products()
         assert {path: wanted[path] for path in found} == found
         assert set(TARGETS) <= set(found)
         assert not KILLS or found == wanted
