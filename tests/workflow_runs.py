@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
 import shutil
@@ -74,9 +73,7 @@ class Checkout:
                     continue
                 content = path.read_bytes()
                 if path.name == "manifest.json":  # how long a training took is told there
-                    manifest = json.loads(content)
-                    manifest.pop("wall_seconds", None)
-                    content = json.dumps(manifest, sort_keys=True).encode()
+                    content = re.sub(rb'"wall_seconds": [0-9.]+', b"", content)
                 found[name] = hashlib.sha256(content).hexdigest()
         return found
 
