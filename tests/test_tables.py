@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
@@ -9,8 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from safetensors.torch import save_file
 
 from posym.errors import InputError
 from posym.files import replaced_file, replaced_folder
@@ -111,3 +114,26 @@ def test_replaced_folder_takes_the_place_of_an_old_one(tmp_path: Path) -> None:
     mask = os.umask(0)
     os.umask(mask)
     assert target.stat().st_mode & 0o777 == 0o777 & ~mask
+
+
+def test_files_are_as_open_as_the_umask_says(tmp_path: Path) -> None:
+    """Others in a shared folder can read them: safetensors writes private files, whatever the umask."""
+    for mask, wanted in ((0o022, 0o644), (0o077, 0o600), (0o002, 0o664)):
+        before = os.umask(mask)
+        try:
+            with replaced_file(tmp_path / "weights.safetensors") as temporary:
+                save_file({"a": torch.zeros(2)}, temporary)
+            with replaced_folder(tmp_path / "folder") as folder:
+                save_file({"a": torch.zeros(2)}, folder / "weights.safetensors")
+        finally:
+            os.umask(before)
+        for path in (tmp_path / "weights.safetensors", tmp_path / "folder" / "weights.safetensors"):
+            assert path.stat().st_mode & 0o777 == wanted, (oct(mask), path.name)
+
+
+def test_a_failed_write_names_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    with pytest.raises(OSError, match="full") as caught, replaced_file(path):
+        raise OSError(errno.ENOSPC, "full")  # as pyarrow and files do: without a name
+    assert caught.value.filename == str(path)
+    assert list(tmp_path.iterdir()) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import time
 from collections.abc import Callable
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from workflow_runs import Checkout
+from workflow_runs import Checkout, copy_workflow
 
 FIGURES = {"figures": 11, "report": 1}
 MECHANISM = ("ablation", "discrepancy", "flow", "frequencies", "functions", "geometry", "patching", "restriction")
@@ -27,6 +28,21 @@ def append(path: str) -> Callable[[Checkout], None]:
     return lambda checkout: checkout.edit(
         path, "from __future__ import annotations\n", "from __future__ import annotations\n\n# edited\n"
     )
+
+
+def append_script(name: str) -> Callable[[Checkout], None]:
+    """An edit of a rule's own script that changes nothing it does."""
+    return lambda checkout: checkout.edit(f"workflow/scripts/{name}.py", "\nPACKAGES = ", "\n# edited\nPACKAGES = ")
+
+
+def edit_what_no_number_depends_on(checkout: Checkout) -> None:
+    """Schema, rules' comments, profile, another overlay, tests."""
+    checkout.edit("workflow/schemas/config.schema.yaml", "Number of layers.", "Layers.")
+    checkout.edit("workflow/rules/training.smk", "\nrule training:", "\n# edited\nrule training:")
+    checkout.edit("profiles/default/config.yaml", "printshellcmds: false", "printshellcmds: true")
+    checkout.edit("workflow/config/quick.yaml", "steps: 1800", "steps: 1900")
+    (checkout.folder / "tests").mkdir()
+    (checkout.folder / "tests" / "test_more.py").write_text("assert True\n")
 
 
 def touch_everything(checkout: Checkout) -> None:
@@ -89,6 +105,44 @@ CASES: dict[str, tuple[Callable[[Checkout], object], dict[str, int]]] = {
     ),
     "ablation module": (append(f"{LIBRARY}/measure/ablation.py"), {"ablation": 2, "figures": 1, **JUDGED}),
     "theory module": (append(f"{LIBRARY}/theory/discrepancy.py"), THEORY),
+    "datasets script": (append_script("make_datasets"), EVERYTHING),
+    "long inputs script": (
+        append_script("make_long_inputs"),
+        {"long_inputs": 2, "extrapolation": 2, "discrepancy": 2, "restriction": 2, "figures": 3},
+    ),
+    "model": (append(f"{LIBRARY}/model.py"), {"training": 2, **MEASURE, **FIGURES}),
+    "discrepancy module": (append(f"{LIBRARY}/measure/discrepancy.py"), {"discrepancy": 2, "figures": 1}),
+    "flow module": (append(f"{LIBRARY}/measure/flow.py"), {"flow": 2, "figures": 1}),
+    "frequencies module": (append(f"{LIBRARY}/measure/frequencies.py"), {"frequencies": 2, "figures": 1}),
+    "functions module": (append(f"{LIBRARY}/measure/functions.py"), {"functions": 2, "figures": 1}),
+    "geometry module": (append(f"{LIBRARY}/measure/geometry.py"), {"geometry": 2, "figures": 1}),
+    "patching module": (append(f"{LIBRARY}/measure/patching.py"), {"patching": 2}),  # no figure draws it
+    "restriction module": (append(f"{LIBRARY}/measure/restriction.py"), {"restriction": 2, "flow": 2, "figures": 2}),
+    "constructions": (append(f"{LIBRARY}/theory/constructions.py"), THEORY),
+    "theory figure": (append(f"{LIBRARY}/theory_figures/curves.py"), {"theory_figures": 1}),
+    "look of all figures": (append(f"{LIBRARY}/figures/style.py"), {**FIGURES, "theory_figures": 1}),
+    "columns of one table": (
+        lambda c: c.edit(f"{LIBRARY}/contracts/flow.py", "\nFLOW = ", "\n# edited\nFLOW = "),
+        {"flow": 2, **FIGURES},  # every figure may read every table
+    ),
+    "what no number depends on": (edit_what_no_number_depends_on, {}),
+    "environment, without conda": (
+        lambda c: c.edit("envs/scores.yaml", "numpy==", "numpy>="),
+        {},
+    ),
+    "experiment renamed": (
+        lambda c: c.edit(TINY, "experiment: tiny", "experiment: other"),
+        {**EVERYTHING, **THEORY},
+    ),
+    "fewer stages": (
+        lambda c: c.edit("config.yaml", "extrapolation, mechanism, theory, figures]", "extrapolation]"),
+        {},
+    ),
+    "data lost": (lambda c: shutil.rmtree(c.folder / "data"), EVERYTHING),
+    "one model lost": (
+        lambda c: shutil.rmtree(c.folder / "results/tiny/models/number"),
+        {"training": 1, **MEASURE_ONE_TASK, **FIGURES},
+    ),
     "table lost": (
         lambda c: (c.folder / "results/tiny/measurements/number/seed-0/accuracy.parquet").unlink(),
         {"scores": 1, "figures": 4, **JUDGED},
@@ -104,6 +158,40 @@ CASES: dict[str, tuple[Callable[[Checkout], object], dict[str, int]]] = {
         JUDGED,
     ),
 }
+
+LLM = "llm-local"
+LLM_CASES: dict[str, tuple[Callable[[Checkout], object], dict[str, int]]] = {
+    "nothing": (lambda _: None, {}),
+    "prompts": (append(f"{LIBRARY}/llm/onehop.py"), {"onehop": 2, "llm_games": 1, "llm_heads": 1, "llm_figures": 2}),
+    "models": (append(f"{LIBRARY}/llm/models.py"), {"llm_model": 1, "llm_games": 1, "llm_heads": 1, "llm_figures": 2}),
+    "games": (append(f"{LIBRARY}/llm/games.py"), {"llm_games": 1, "llm_figures": 1}),
+    "heads": (append(f"{LIBRARY}/llm/heads.py"), {"llm_heads": 1, "llm_figures": 1}),
+    "a figure": (append(f"{LIBRARY}/figures/llm/games.py"), {"llm_figures": 2}),
+    "retries": (lambda c: c.edit("config.yaml", "retries: 8", "retries: 9"), {"llm_games": 1, "llm_figures": 1}),
+}
+
+
+@pytest.fixture(scope="module")
+def llm_made(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+    """The language models' rules as if done: `--touch` notes placeholders, since what a file holds is no matter here."""
+    made = copy_workflow(tmp_path_factory.mktemp("llm") / "checkout")
+    plan = made.run("-n", "--cores", "2", "--quiet", "progress", config=LLM)
+    for line in re.findall(r"^    output: (.+)$", plan, flags=re.MULTILINE):
+        for name in line.split(", "):
+            path = made.folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("made\n")
+    made.run("--cores", "2", "--touch", "--forceall", config=LLM)
+    return made
+
+
+@pytest.mark.parametrize("case", LLM_CASES)
+def test_what_reruns_of_the_language_models(llm_made: Checkout, tmp_path: Path, case: str) -> None:
+    shutil.copytree(llm_made.folder, tmp_path / "checkout")
+    copied = Checkout(tmp_path / "checkout")
+    change, wanted = LLM_CASES[case]
+    change(copied)
+    assert copied.jobs("--cores", "2", config=LLM) == wanted
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -125,6 +213,42 @@ def test_another_folder_reruns_nothing(finished: Checkout, tmp_path: Path) -> No
     moved = Checkout(tmp_path / "moved elsewhere")
     shutil.move(finished.folder, moved.folder)
     assert moved.jobs("--cores", "2") == {}
+
+
+def test_a_clone_with_copied_results(finished: Checkout, tmp_path: Path) -> None:
+    """What was made is told by `.snakemake`: with it nothing reruns; without it `--touch` has to adopt the results first."""
+    clones = [copy_workflow(tmp_path / name) for name in ("with", "without")]
+    for clone in clones:
+        for part in ("data", "results"):
+            shutil.copytree(finished.folder / part, clone.folder / part)
+        for path in (clone.folder / "workflow").rglob("*"):
+            path.touch()  # what git checks out is new
+    shutil.copytree(finished.folder / ".snakemake", clones[0].folder / ".snakemake")
+    assert clones[0].jobs("--cores", "2") == {}
+    assert clones[1].jobs("--cores", "2") == {**EVERYTHING, **THEORY}  # only times are left to go by
+    before = clones[1].products()
+    clones[1].run("--cores", "2", "--touch", "--forceall")
+    assert clones[1].products() == before
+    touch_everything(clones[1])
+    assert clones[1].jobs("--cores", "2") == {}
+    append(f"{LIBRARY}/measure/geometry.py")(clones[1])  # from here on it is watched like a run of one's own
+    assert clones[1].jobs("--cores", "2") == {"geometry": 2, "figures": 1}
+
+
+def test_a_seed_removed_leaves_the_others_figures(finished: Checkout) -> None:
+    """With another seed figures change, without it they are what they were, byte for byte, and nothing is measured again."""
+    figure = "results/tiny/figures/accuracy.png"
+    before = finished.products()
+    finished.edit(TINY, "seeds: [0]", "seeds: [0, 1]")
+    finished.run("--cores", "2", figure)
+    with_both = finished.products()
+    assert with_both[figure] != before[figure]
+    finished.edit(TINY, "seeds: [0, 1]", "seeds: [0]")
+    assert finished.jobs("--cores", "2", figure) == {"figures": 1}
+    finished.run("--cores", "2", figure)
+    after = finished.products()
+    assert {path: after[path] for path in before} == before
+    assert any("seed-1" in path for path in after), "the removed seed's files are nobody's to delete"
 
 
 def test_lost_checkpoint_is_named(finished: Checkout) -> None:

@@ -1,5 +1,7 @@
 """What all rules share. In: the configuration. Out: checked settings, paths, targets and the modules of each stage."""
 
+import contextlib
+import os
 import re
 import shlex
 import shutil
@@ -23,6 +25,7 @@ FIGURES = [
 ]
 
 try:
+    configuration.check_files(workflow.configfiles)
     configuration.check(config, SCHEMA, sorted(FIGURES))
 except InputError as error:
     raise WorkflowError(str(error)) from None
@@ -256,5 +259,17 @@ def targets():
 
 
 def remove_resume_folders():
-    """What reruns would go on from is of no use once everything is done; run by Snakemake after it has noted that."""
-    shutil.rmtree(f"{RESULTS}/resume", ignore_errors=True)
+    """Remove what reruns would go on from, of finished models; run by Snakemake after it has noted that they are.
+
+    Another run in this folder may be training: its model has no manifest yet.
+    """
+    models = {
+        f"{task}-seed-{seed}": MODELS.format(task=task, seed=seed)
+        for task in config["tasks"]
+        for seed in config["seeds"]
+    }
+    for name, model in models.items():
+        if os.path.exists(f"{model}/manifest.json"):
+            shutil.rmtree(f"{RESULTS}/resume/{name}", ignore_errors=True)
+    with contextlib.suppress(OSError):  # not there, or not empty
+        os.rmdir(f"{RESULTS}/resume")

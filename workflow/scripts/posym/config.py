@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import yaml
 from jsonschema import Draft202012Validator, ValidationError
+from jsonschema.validators import extend
 
 from posym.errors import InputError
 from posym.llm import configuration as llm
 from posym.tasks import make_task, task_names
 
 Config = dict[str, Any]
+Loader = getattr(
+    yaml, "CSafeLoader", yaml.SafeLoader
+)  # every job reads the schema: ten times as fast where there is libyaml
 # The blocks of the configuration that a rule's numbers depend on, its own one naming its threads; `a.b` is block b of a.
 BLOCKS: dict[str, tuple[str, ...]] = {
     "datasets": ("sequences", "datasets"),
@@ -47,16 +52,58 @@ SHOWN_FOR: tuple[tuple[set[str], set[str]], ...] = (
 JUDGED_STAGES = ("scores", "extrapolation", "mechanism", "theory", "llm")
 
 
+# JSON Schema takes 40.0 for an integer; Python's range does not, and a seed 1.0 would be another folder than a seed 1.
+Validator = extend(
+    Draft202012Validator,
+    type_checker=Draft202012Validator.TYPE_CHECKER.redefine(
+        "integer", lambda _, value: isinstance(value, int) and not isinstance(value, bool)
+    ),
+)
+
+
+def check_files(paths: Iterable[Path | str]) -> None:
+    """Raise `InputError` where a configuration file has a key twice in one block: YAML silently keeps the last."""
+    for path in map(Path, paths):
+        try:
+            root = yaml.compose(path.read_text(encoding="utf-8"), Loader)
+        except (OSError, ValueError, yaml.YAMLError):
+            continue  # Snakemake reads the same files, and says what is wrong with them
+        blocks = [root]
+        while blocks:
+            block = blocks.pop()
+            if isinstance(block, yaml.SequenceNode):
+                blocks += block.value
+            elif isinstance(block, yaml.MappingNode):
+                lines: dict[str, int] = {}
+                for key, value in block.value:
+                    name, line = str(key.value), key.start_mark.line + 1
+                    if name in lines:
+                        raise InputError(
+                            f"configuration: {path} has the key {name!r} in line {lines[name]} and again in line {line}: leave one"
+                        )
+                    lines[name] = line
+                    blocks.append(value)
+
+
 def check(config: Config, schema_file: Path, figure_names: list[str]) -> None:
     """Raise `InputError` for the first mistake in a configuration: the key, its value, and what to write instead."""
-    schema = yaml.safe_load(schema_file.read_text(encoding="utf-8"))
-    errors = sorted(
-        Draft202012Validator(schema).iter_errors(config), key=lambda error: (len(error.path), str(error.path))
-    )
+    for key, value in _numbers(config):
+        if not math.isfinite(value):
+            raise InputError(f"configuration: {key}: {value} is no finite number: write one")
+    schema = yaml.load(schema_file.read_text(encoding="utf-8"), Loader)
+    errors = sorted(Validator(schema).iter_errors(config), key=lambda error: (len(error.path), str(error.path)))
     if errors:
         raise InputError(f"configuration: {_sentence(errors[0])}")
     for problem in _contradictions(config, figure_names):
         raise InputError(f"configuration: {problem}")
+
+
+def _numbers(block: Any, key: str = "") -> Iterator[tuple[str, float]]:
+    inner = block.items() if isinstance(block, dict) else enumerate(block) if isinstance(block, list) else ()
+    for name, value in inner:
+        yield from _numbers(value, f"{key}.{name}" if key else str(name))
+    if isinstance(block, float):
+        yield key, block
 
 
 def _sentence(error: ValidationError) -> str:
@@ -119,6 +166,9 @@ def _contradictions(config: Config, figure_names: list[str]) -> Iterator[str]:
                 make_task(task, sequences, config["alphabets"].get(task, {}))
             except InputError as error:
                 yield str(error)
+    for task in config["alphabets"]:
+        if task not in task_names():
+            yield f"alphabets: {task!r} is no task: write one of {', '.join(task_names())}"
     for figure in config["figures"]["names"]:
         if figure not in figure_names:
             yield f"figures.names: {figure!r} is unknown: write one of {', '.join(figure_names)}"

@@ -26,11 +26,22 @@ def replaced_file(target: Path) -> Iterator[Path]:
     temporary = target.with_name(f".{target.stem}.{os.getpid()}.partial{target.suffix}")
     try:
         yield temporary
+        temporary.chmod(_allowed(0o666))
         with temporary.open("rb") as handle:
             os.fsync(handle.fileno())
         temporary.replace(target)
+    except OSError as error:
+        error.filename = error.filename or str(target)  # a write to a full disk says it without a name
+        raise
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _allowed(mode: int) -> int:
+    """What the user's umask leaves of a mode; mkdtemp and safetensors make things private whatever it says."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mode & ~mask
 
 
 @contextmanager
@@ -41,9 +52,10 @@ def replaced_folder(target: Path) -> Iterator[Path]:
     temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".partial", dir=target.parent))
     try:
         yield temporary
-        mask = os.umask(0)
-        os.umask(mask)
-        temporary.chmod(0o777 & ~mask)  # mkdtemp makes it private
+        temporary.chmod(_allowed(0o777))
+        for file in temporary.iterdir():
+            if file.is_file():
+                file.chmod(_allowed(0o666))
         if target.exists():
             shutil.rmtree(target)
         temporary.replace(target)

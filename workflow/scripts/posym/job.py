@@ -41,9 +41,9 @@ def run(
     `InputError` and operating-system errors become one sentence in log and standard error (exit status 1).
     """
     parsed = arguments.parse_args()
-    _start_log(parsed.log, parsed.rule)
     started = time.monotonic()
     try:
+        _start_log(parsed.log, parsed.rule)
         _check_packages(parsed.rule, packages)
         _use_threads(parsed)
         log.info("python %s, %s", platform.python_version(), ", ".join(f"{p} {_version(p)}" for p in packages))
@@ -57,7 +57,7 @@ def run(
         log.error(
             "error: %s: %s (free space, permissions?); results that were complete are untouched",
             error.filename,
-            error.strerror,
+            error.strerror or error,
         )
         raise SystemExit(1) from None
     except Exception:

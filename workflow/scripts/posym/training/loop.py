@@ -103,6 +103,10 @@ class Run:
             raise InputError(
                 f"{self.resume} is in use by another process that trains this model: wait for it or stop it"
             ) from None
+        except SafetensorError as error:  # so it says that the disk is full; damage is dealt with where a file is read
+            raise InputError(
+                f"{self.work} cannot be written ({error}): make space and run again, training goes on from its last checkpoint"
+            ) from None
 
     def _train(self, make_engine: MakeEngine) -> None:
         for other in self.resume.iterdir():

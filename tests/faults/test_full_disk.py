@@ -1,0 +1,83 @@
+"""No space and no leave to write: one sentence that names the file, what was good stays, and with space again it goes on."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+from workflow_runs import Checkout
+
+pytestmark = pytest.mark.mount
+FIGURE = "results/tiny/figures/accuracy.png"
+# Where a small disk is, its size in kB, the log of the job that meets its end, the file it names.
+DISKS = {
+    "data": ("data/tiny/number", 8, "datasets.number.log", "data/tiny/number/"),
+    "training checkpoint": ("results/tiny/resume", 260, "training.{task}.seed-0.log", "results/tiny/resume/"),
+    "table": ("results/tiny/measurements/number/seed-0", 8, "scores.number.seed-0.log", "scores.parquet"),
+    "figure": ("results/tiny/figures", 16, "figures.accuracy.log", "results/tiny/figures/accuracy."),
+}
+
+
+@contextmanager
+def mounted(folder: Path, *options: str) -> Iterator[Path]:
+    """A file system at `folder` while it lasts."""
+    folder.mkdir(parents=True, exist_ok=True)
+    subprocess.run(["mount", *options, str(folder)], check=True)
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def sentences(log: Path) -> list[str]:
+    """What a job's log says went wrong; a traceback would be a second one."""
+    return [line for line in log.read_text().splitlines() if "error: " in line.lower() or "Traceback" in line]
+
+
+def test_a_full_disk_at_every_stage(checkout: Checkout, finished_once: Checkout) -> None:
+    """Four small disks; each run gets as far as the next one, which then is given space."""
+    logs = checkout.folder / "results" / "tiny" / "logs"
+    with ExitStack() as disks:
+        for folder, size, _, _ in DISKS.values():
+            disks.enter_context(mounted(checkout.folder / folder, "-t", "tmpfs", "-o", f"size={size}k", "tmpfs"))
+        for what, (folder, _, log, named) in DISKS.items():
+            before = checkout.products()
+            output = checkout.run("--cores", "1", FIGURE, check=False)
+            assert "exit status 1" in output, what
+            found = [said for task in ("number", "letter") if (path := logs / log.format(task=task)).exists()
+                     for said in sentences(path)]  # fmt: skip
+            assert len(found) == 1, (what, found, output)
+            assert "No space left on device" in found[0], what
+            assert named in found[0], (what, found)
+            after = checkout.products()
+            lost = {path for path in before if after.get(path) != before[path]}
+            assert not {path for path in lost if "/resume/" not in path}, (what, lost)
+            partial = [path for path in (checkout.folder / folder).rglob("*") if ".partial" in path.name]
+            assert not partial, (what, partial)
+            subprocess.run(["mount", "-o", "remount,size=8m", str(checkout.folder / folder)], check=True)
+        checkout.run("--cores", "2", FIGURE)
+        trained = [(logs / f"training.{task}.seed-0.log").read_text() for task in ("number", "letter")]
+        assert sum("going on from step 10 with 2 checkpoints" in log for log in trained) == 1, trained
+        wanted, found_now = finished_once.products(), checkout.products()
+        made = {path: digest for path, digest in found_now.items() if "/resume/" not in path}
+        assert {path: wanted[path] for path in made} == made
+        assert FIGURE in made
+
+
+def test_results_that_cannot_be_written(finished: Checkout) -> None:
+    """Snakemake says so before any job starts, and nothing is touched. Root may write anywhere, so the disk is read-only."""
+    results = finished.folder / "results"
+    (results / "tiny" / "figures" / "accuracy.png").unlink()
+    before = finished.products()
+    with mounted(results, "--bind", str(results)):
+        subprocess.run(["mount", "-o", "remount,ro,bind", str(results)], check=True)
+        output = finished.run("--cores", "1", FIGURE, check=False)
+    assert "exit status 1" in output
+    assert "Write-protected output files for rule figures" in output
+    assert finished.products() == before
+    finished.run("--cores", "1", FIGURE)
+    assert (finished.folder / FIGURE).exists()
