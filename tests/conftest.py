@@ -1,9 +1,11 @@
-"""What all tests share: one thread, the tasks; what is left out, and that nothing is left out in CI."""
+"""What all tests share: one thread, the tasks, one finished run; what is left out, and that nothing is left out in CI."""
 
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Generator
+from pathlib import Path
 
 import pytest
 import torch
@@ -12,6 +14,7 @@ import needs
 from posym.tasks import make_task
 from posym.tasks.base import Task
 from small import ALPHABETS, SIZES
+from workflow_runs import Checkout, copy_workflow
 
 torch.set_num_threads(1)
 
@@ -20,6 +23,33 @@ torch.set_num_threads(1)
 def task(request: pytest.FixtureRequest) -> Task:
     """Each of the paper's tasks at the paper's sizes."""
     return make_task(request.param, SIZES, ALPHABETS[request.param])
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Checkout:
+    """The workflow without any results."""
+    return copy_workflow(tmp_path / "checkout")
+
+
+@pytest.fixture(scope="session")
+def checkout_once(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+    """The workflow without any results, for tests that only ask Snakemake what it would do."""
+    return copy_workflow(tmp_path_factory.mktemp("workflow") / "checkout")
+
+
+@pytest.fixture(scope="session")
+def finished_once(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+    """The tiny experiment, run to its end; tests that change it take `finished`."""
+    made = copy_workflow(tmp_path_factory.mktemp("finished") / "checkout")
+    made.run("--cores", "2")
+    return made
+
+
+@pytest.fixture
+def finished(finished_once: Checkout, tmp_path: Path) -> Checkout:
+    """A copy of the finished tiny experiment to play with."""
+    shutil.copytree(finished_once.folder, tmp_path / "checkout", symlinks=True)
+    return Checkout(tmp_path / "checkout")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import re
 import shutil
@@ -9,8 +11,11 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[1]
+Environment = dict[str, str | None]
+NOTHING: Environment = {}
 PARTS = ("Snakefile", "config.yaml", "workflow", "envs", "profiles")
 
 
@@ -20,26 +25,25 @@ class Checkout:
 
     folder: Path
 
-    def start(self, *arguments: str, config: str | None = "tiny", **options: object) -> subprocess.Popen[str]:
-        """Start Snakemake here; `config` names an overlay of workflow/config."""
+    def start(
+        self, *arguments: str, config: str | None = "tiny", environment: Environment = NOTHING, **options: object
+    ) -> subprocess.Popen[str]:
+        """Start Snakemake here; `config` names an overlay of workflow/config, `environment` what is set or (None) unset."""
         overlay = ["--configfile", f"workflow/config/{config}.yaml"] if config else []
-        environment = os.environ | {
-            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-            "PYTHONHASHSEED": "0",
-        }
+        merged = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "PYTHONHASHSEED": "0"}
         return subprocess.Popen(
             [sys.executable, "-m", "snakemake", *overlay, *arguments],
             cwd=self.folder,
-            env=environment,
+            env={name: value for name, value in (merged | environment).items() if value is not None},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
             **options,  # type: ignore[call-overload]
         )
 
-    def run(self, *arguments: str, config: str | None = "tiny", check: bool = True) -> str:
-        """Run Snakemake to its end and return what it printed."""
-        process = self.start(*arguments, config=config)
+    def run(self, *arguments: str, config: str | None = "tiny", check: bool = True, **options: Any) -> str:
+        """Run Snakemake to its end and return what it printed; `options` are those of `start`."""
+        process = self.start(*arguments, config=config, **options)
         output, _ = process.communicate()
         assert not check or process.returncode == 0, output
         if not check:
@@ -58,6 +62,22 @@ class Checkout:
         text = file.read_text()
         assert text.count(old) == 1, f"{path} has {text.count(old)} times {old!r}"
         file.write_text(text.replace(old, new))
+
+    def products(self, experiment: str = "tiny") -> dict[str, str]:
+        """Digest of every file of data and results, but for logs and what runs measure of time; bytes, so floats too."""
+        found = {}
+        for top in (f"data/{experiment}", f"results/{experiment}"):
+            for path in sorted((self.folder / top).rglob("*")):
+                name = path.relative_to(self.folder).as_posix()
+                if path.is_dir() or name.startswith((f"{top}/logs/", f"{top}/benchmarks/")):
+                    continue
+                content = path.read_bytes()
+                if path.name == "manifest.json":  # how long a training took is told there
+                    manifest = json.loads(content)
+                    manifest.pop("wall_seconds", None)
+                    content = json.dumps(manifest, sort_keys=True).encode()
+                found[name] = hashlib.sha256(content).hexdigest()
+        return found
 
 
 def copy_workflow(folder: Path) -> Checkout:
