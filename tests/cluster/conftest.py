@@ -15,6 +15,7 @@ from filelock import FileLock
 from slurm_runs import RIG, set_up_site
 from workflow_runs import Checkout, copy_workflow
 
+CONFIGURATION = Path("/etc/slurm/slurm.conf")
 # Four models, each long enough in training to be caught there.
 MODELS = {"experiment": "cluster", "stages": ["training"], "seeds": [0, 1]}
 TRAINING = {"steps": 600, "checkpoint_every": 30}
@@ -29,6 +30,7 @@ def join_cluster() -> Generator[Callable[[Checkout], Checkout]]:
             yield set_up_site
         finally:
             subprocess.run([RIG / "down.sh"], check=True)
+            assert not CONFIGURATION.exists()
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,7 @@
 # What up.sh and down.sh share.
 state=${SLURM_RIG:-/var/tmp/slurm-rig} # the folder of everything that the rig writes
 cpus=${SLURM_RIG_CPUS:-4}              # CPUs that the node claims; jobs are not bound to any
-hosts_mark="# tests/rigs/slurm"
+hosts_mark="# slurm rig $state"
 
 say() { echo "slurm rig: $*"; }
 die() {
