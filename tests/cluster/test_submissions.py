@@ -65,7 +65,7 @@ def test_every_job_asks_for_what_its_rule_says(submitted: Checkout) -> None:
             job
         )
         assert job["NumCPUs"] == "1", job
-        assert job.fields.get("JOB_GRES") == ("gpu:1" if gpu else None), job
+        assert job["JOB_GRES"] == ("gpu:1" if gpu else "(null)"), job
         assert job["Requeue"] == "0", job
 
 
