@@ -76,7 +76,7 @@ def processes_in(checkout: Checkout) -> list[psutil.Process]:
     return found
 
 
-def wait_until(what: str, condition: Callable[[], Any], seconds: float = 240, every: float = 0.05) -> Any:
+def wait_until(what: str, condition: Callable[[], Any], seconds: float = 600, every: float = 0.05) -> Any:
     """The condition's first true value."""
     deadline = time.monotonic() + seconds
     while not (value := condition()):
@@ -103,27 +103,24 @@ class Training:
     job: Job
 
 
-def stopped_training(checkout: Checkout, models: Container[str], seconds: float = 240) -> Training:
-    """Wait until one of these models is in training and has saved a state, and stop its process there."""
+def stopped_training(checkout: Checkout, models: Container[str]) -> Training:
+    """Wait until the training of one of these models has saved a state, and stop its process there."""
+    results = checkout.folder / "results" / "cluster"
 
     def find() -> Training | None:
-        for process in processes_in(checkout):
-            with contextlib.suppress(psutil.Error):
-                model = trained_model(process.cmdline())
-                if model not in models or process.status() == psutil.STATUS_STOPPED:
-                    continue
-                task, seed = model.split("_")
-                results = checkout.folder / "results" / "cluster"
-                if list(results.glob(f"resume/{task}-seed-{seed}/*/state.safetensors")):
+        for state in results.glob("resume/*/*/state.safetensors"):
+            model = state.parts[-3].replace("-seed-", "_")
+            for process in processes_in(checkout) if model in models else []:
+                with contextlib.suppress(psutil.Error, FileNotFoundError):
+                    if trained_model(process.cmdline()) != model or state.stat().st_mtime < process.create_time():
+                        continue  # another one's process, or one that has not got so far
                     process.suspend()
-                    assert not (results / "models" / task / f"seed-{seed}" / "manifest.json").exists(), (
-                        "it was too quick"
-                    )
+                    assert not list(results.glob(f"models/{model.replace('_', '/seed-')}/manifest.json")), "too quick"
                     (job,) = [job for job in unfinished(checkout) if (job.rule, job.wildcards) == ("training", model)]
                     return Training(model, process, job)
         return None
 
-    return wait_until("a training that has saved a state", find, seconds, every=0.01)
+    return wait_until("a training that has saved a state", find)
 
 
 def trained_model(command: list[str]) -> str:
