@@ -6,7 +6,17 @@ import subprocess
 
 import pytest
 
-from slurm_runs import WITH_PROFILE, Training, jobs_of, scontrol, stopped_training, unfinished, weights
+from slurm_runs import (
+    WITH_PROFILE,
+    Training,
+    jobs_of,
+    processes_in,
+    scontrol,
+    stopped_training,
+    unfinished,
+    wait_until,
+    weights,
+)
 from workflow_runs import Checkout
 
 pytestmark = pytest.mark.slurm
@@ -59,3 +69,4 @@ def test_disturbed_trainings_resume(untrained: Checkout, undisturbed: Checkout) 
         assert (untrained.folder / ".snakemake" / "slurm_logs" / "rule_training" / model / f"{job}.log").is_file()
     assert len(list(untrained.folder.glob(".snakemake/slurm_logs/**/*.log"))) == len(first)
     assert not unfinished(untrained)
+    wait_until("the end of all processes", lambda: not processes_in(untrained), 60)
