@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sysconfig
+from pathlib import Path
 
 import torch
 
@@ -18,6 +19,9 @@ def slurm() -> str | None:
     """SLURM's daemons, or the means to install them."""
     if os.geteuid() != 0:
         return "needs root, to start slurmctld, slurmd and munged"
+    configuration = Path("/etc/slurm/slurm.conf")
+    if configuration.exists() and not configuration.is_symlink():
+        return f"needs a machine of no SLURM cluster, and this one has {configuration}"
     if shutil.which("slurmctld") or shutil.which("apt-get"):
         return None
     return "needs SLURM's daemons (slurmctld, slurmd, munge), and there is no apt-get to install them"
