@@ -3,6 +3,7 @@
 # make pin PACKAGE=numpy==2.5.0   one version of a package, everywhere it is pinned
 PYTHON ?= python3.11
 CORES ?= all
+WORKERS ?= 2
 BIN := .venv/bin
 # Stages call `python`: it has to be the environment's own.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
@@ -27,7 +28,7 @@ types: $(BIN)/.test
 	mypy
 
 tests: $(BIN)/.test
-	pytest
+	pytest --numprocesses $(WORKERS) --dist loadgroup
 
 pin:
 	@$(PYTHON) workflow/tools/pin.py '$(PACKAGE)'

@@ -6,6 +6,7 @@ import os
 import shutil
 from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -54,6 +55,10 @@ def finished(finished_once: Checkout, tmp_path: Path) -> Checkout:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what this machine cannot run; in CI that fails, except for want of a GPU, which nobody can install."""
+    for item in items:
+        for marker in ONE_WORKER:
+            if item.get_closest_marker(marker):
+                item.add_marker(pytest.mark.xdist_group(marker))
     missing = {marker: reason for marker, find in needs.NEEDS.items() if (reason := find())}
     left_out = []
     for item in items:
@@ -72,6 +77,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 LEFT_OUT = pytest.StashKey[list[str]]()
+ONE_WORKER = ("slurm", "environments", "browser")  # what they share is costly or there once on a machine
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A worker of pytest-xdist tells what it left out: it is its controller that prints."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["left out"] = session.config.stash.get(LEFT_OUT, [])
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take over what a worker left out; all of them say the same."""
+    node.config.stash[LEFT_OUT] = getattr(node, "workeroutput", {}).get("left out", [])
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
