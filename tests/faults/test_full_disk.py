@@ -43,7 +43,10 @@ def test_a_full_disk_at_every_stage(checkout: Checkout, finished_once: Checkout)
     logs = checkout.folder / "results" / "tiny" / "logs"
     with ExitStack() as disks:
         for folder, size, _, _ in DISKS.values():
-            disks.enter_context(mounted(checkout.folder / folder, "-t", "tmpfs", "-o", f"size={size}k", "tmpfs"))
+            disk = disks.enter_context(mounted(checkout.folder / folder, "-t", "tmpfs", "-o", f"size={size}k", "tmpfs"))
+            (
+                disk / "keep"
+            ).touch()  # Snakemake removes folders that a failed job leaves empty, and cannot remove this one
         for what, (folder, _, log, named) in DISKS.items():
             before = checkout.products()
             output = checkout.run("--cores", "1", FIGURE, check=False)

@@ -52,14 +52,23 @@ def test_each_poverty_alone(checkout: Checkout, finished_once: Checkout, case: s
 
 
 def test_a_clock_that_went_wrong(finished: Checkout) -> None:
-    """Files from the future or from long ago: contents are compared, so nothing reruns, and what has to rerun still does."""
+    """Files from the future or from long ago rerun nothing, since contents are compared.
+
+    What has to rerun for another reason is refused by Snakemake, with a sentence, while its inputs are of the future; it
+    deletes that job's outputs. `touch` on the files heals it.
+    """
     for number, path in enumerate(sorted(finished.folder.rglob("*"))):
         if ".snakemake" not in path.parts:
             days = (400, -4000)[number % 2]
             os.utime(path, (time.time() + 86400 * days,) * 2)
     assert finished.jobs("--cores", "2") == {}
     finished.edit("workflow/config/tiny.yaml", "dpi: 60", "dpi: 61")
-    assert finished.jobs("--cores", "2", ACCURACY) == {"figures": 1}
+    output = finished.run("--cores", "2", ACCURACY, check=False)
+    assert "has older modification time" in output
+    assert "clock skew" in output
+    for path in finished.folder.rglob("*"):
+        if ".snakemake" not in path.parts:
+            path.touch()
     finished.run("--cores", "2", ACCURACY)
     assert finished.jobs("--cores", "2", ACCURACY) == {}
 
