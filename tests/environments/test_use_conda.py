@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -25,6 +26,7 @@ LANGUAGE_MODELS = ("onehop", "llm_model", "llm_games", "llm_heads", "llm_figures
 ENVIRONMENTS = [path.stem for path in sorted((ROOT / "envs").glob("*.yaml"))]
 CONDA = ("--use-conda", "--cores", "2")
 IMPORT_NAMES = {"PyYAML": "yaml", "inspect-ai": "inspect_ai", "Jinja2": "jinja2"}
+WITNESS = ROOT / "tests" / "rigs" / "conda" / "witness.py"
 WHERE = """
 import importlib.util, json, sys
 found = {name: importlib.util.find_spec(name) for name in sys.argv[1:]}
@@ -49,9 +51,14 @@ def ran(conda: Environment, tmp_path_factory: pytest.TempPathFactory) -> tuple[C
     checkout = copy_workflow(tmp_path_factory.mktemp("in-environments") / "checkout")
     if EVERY:
         made = checkout.run(*CONDA, "--conda-create-envs-only", config="llm-local", environment=conda)
-        different = {(ROOT / "envs" / f"{name}.yaml").read_text() for name in (*LANGUAGE_MODELS, "scorecard")}
+        different = {(ROOT / "envs" / f"{name}.yaml").read_text() for name in (*LANGUAGE_MODELS, "scorecard", "report")}
         assert made.count("Creating conda environment") == len(different)
-    return checkout, checkout.run(*CONDA, environment=conda)
+    checkout.run(*CONDA, "--conda-create-envs-only", environment=conda)
+    for prefix in prefixes(checkout).values():
+        shutil.copyfile(WITNESS, prefix / "lib" / "python3.11" / "site-packages" / "sitecustomize.py")
+    (checkout.folder / "witness").mkdir()
+    witness = {"POSYM_WITNESS": str(checkout.folder / "witness")}
+    return checkout, checkout.run(*CONDA, environment=conda | witness)
 
 
 def prefixes(checkout: Checkout) -> dict[str, Path]:
@@ -75,6 +82,32 @@ def test_every_rule_ran_in_an_environment_of_its_own(ran: tuple[Checkout, str]) 
     assert {Path(job).name for job in jobs} >= {made[name].name for name in wanted - set(LANGUAGE_MODELS)}
     assert len(jobs) == len(list((checkout.folder / "results" / "tiny" / "logs").iterdir()))
     assert (checkout.folder / "results" / "tiny" / "scorecard.json").exists()
+
+
+def scripts() -> dict[str, str]:
+    """The rule that runs each script."""
+    text = "".join(path.read_text() for path in (ROOT / "workflow" / "rules").glob("*.smk"))
+    blocks = re.split(r"^rule ", text, flags=re.MULTILINE)[1:]
+    return {
+        script: block.partition(":")[0] for block in blocks for script in re.findall(r'script=script\("(.+)"\)', block)
+    }
+
+
+def test_every_job_took_all_its_modules_from_its_own_environment(ran: tuple[Checkout, str]) -> None:
+    """As each process said when it ended: its interpreter is its rule's, and no module came from elsewhere on this machine."""
+    checkout, _ = ran
+    made, rules = prefixes(checkout), scripts()
+    workflow = os.path.realpath(checkout.folder / "workflow" / "scripts")
+    jobs = []
+    for path in (checkout.folder / "witness").iterdir():
+        said = json.loads(path.read_text())
+        places = (f"{said['prefix']}/", f"{workflow}/")
+        assert [file for file in said["files"] if not file.startswith(places)] == [], said["script"]
+        if rule := rules.get(Path(said["script"]).name):  # and not a process that a stage started
+            jobs.append(rule)
+            assert said["prefix"] == os.path.realpath(made[rule]), rule
+    assert set(jobs) == set(ENVIRONMENTS) - set(LANGUAGE_MODELS)
+    assert len(jobs) == len(list((checkout.folder / "results" / "tiny" / "logs").iterdir()))
 
 
 @pytest.mark.parametrize("name", ENVIRONMENTS)

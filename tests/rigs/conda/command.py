@@ -1,4 +1,6 @@
-"""As much of the command `conda` as Snakemake calls: py-rattler solves and installs packages, pip the pip section.
+"""As much of the command `conda` as Snakemake calls: py-rattler solves and installs packages, uv the pip section.
+
+conda calls pip there, which unpacks PyTorch anew for each environment; uv unpacks it once and links it, with pip's settings.
 
 The channels of an environment file are looked up below the address in CONDA_CHANNEL_ALIAS, as conda does. It is not conda: it
 is there to run what Snakemake does with `--use-conda` where no conda server can be reached.
@@ -7,12 +9,12 @@ is there to run what Snakemake does with `--use-conda` where no conda server can
 from __future__ import annotations
 
 import argparse
+import ast
 import asyncio
 import json
 import os
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import rattler
@@ -20,6 +22,14 @@ import yaml
 
 VERSION = "24.7.1"  # Snakemake asks for this one or a later one
 ROOT = Path(__file__).parent
+UV = {
+    "index-url": "UV_DEFAULT_INDEX",
+    "extra-index-url": "UV_INDEX",
+    "find-links": "UV_FIND_LINKS",
+    "constraint": "UV_CONSTRAINT",
+    "cert": "SSL_CERT_FILE",
+    "default-timeout": "UV_HTTP_TIMEOUT",
+}
 
 
 class CondaError(Exception):
@@ -53,19 +63,28 @@ def create(file: Path, prefix: Path) -> None:
     asyncio.run(install(wanted["channels"], specs, prefix))
     if not pins:
         return
-    environment = {
+    command = [ROOT / "venv" / "bin" / "uv", "pip", "install", "--quiet", "--python", prefix / "bin" / "python"]
+    done = subprocess.run([*command, "--cache-dir", ROOT / "wheels", *pins], env=settings(), check=False)
+    if done.returncode:
+        raise CondaError(f"the pins of {file} were not installed")
+
+
+def settings() -> dict[str, str]:
+    """The process environment with what pip is told by files and variables (index, wheels, certificates) in uv's words."""
+    listed = subprocess.run([sys.executable, "-m", "pip", "config", "list"], capture_output=True, text=True, check=True)
+    told: dict[str, str] = {}
+    # Variables win over files, so they come last.
+    for line in sorted(listed.stdout.splitlines(), key=lambda line: line.startswith(":env:")):
+        option, _, value = line.partition("=")
+        if (name := UV.get(option.rpartition(".")[2])) is not None:
+            told[name] = ast.literal_eval(value)
+    if "UV_FIND_LINKS" in told:
+        told["UV_FIND_LINKS"] = ",".join(told["UV_FIND_LINKS"].split())
+    kept = {
         name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")
     }
-    with tempfile.NamedTemporaryFile("w", suffix=".txt") as requirements:
-        requirements.write("\n".join(pins) + "\n")
-        requirements.flush()
-        done = subprocess.run(
-            [prefix / "bin" / "python", "-m", "pip", "install", "--no-compile", "-r", requirements.name],
-            env=environment | {"PATH": f"{prefix / 'bin'}:{os.environ['PATH']}"},
-            check=False,
-        )
-    if done.returncode:
-        raise CondaError("Pip failed")
+    # pip takes the best version of all indexes; uv would stay with the first index that has the package.
+    return kept | {"UV_LINK_MODE": "hardlink", "UV_INDEX_STRATEGY": "unsafe-best-match"} | told
 
 
 def arguments() -> argparse.Namespace:

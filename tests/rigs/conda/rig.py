@@ -15,7 +15,7 @@ from pathlib import Path
 
 from channel import make_channel
 
-RATTLER = ("py-rattler==0.28.0", "PyYAML==6.0.4")
+PACKAGES = ("py-rattler==0.28.0", "PyYAML==6.0.4", "uv==0.13.8")
 HERE = Path(__file__).parent
 
 
@@ -26,7 +26,7 @@ def bring_up(folder: Path) -> dict[str, str]:
     interpreter = folder / "venv" / "bin" / "python"
     if not interpreter.exists():
         venv.create(folder / "venv", with_pip=True)
-    subprocess.run([interpreter, "-m", "pip", "install", "--quiet", "--progress-bar", "off", *RATTLER], check=True)
+    subprocess.run([interpreter, "-m", "pip", "install", "--quiet", "--progress-bar", "off", *PACKAGES], check=True)
     if not (folder / "channels").exists():
         make_channel(folder / "channels.partial" / "conda-forge", python)
         (folder / "channels.partial").rename(folder / "channels")
