@@ -53,8 +53,8 @@ def test_a_full_disk_at_every_stage(checkout: Checkout, finished_once: Checkout)
             before = checkout.products()
             output = checkout.run("--cores", "1", *targets, check=False)
             assert "exit status 1" in output, what
-            found = [said for task in ("number", "letter") if (path := logs / log.format(task=task)).exists()
-                     for said in sentences(path)]  # fmt: skip
+            told = {logs / log.format(task=task) for task in ("number", "letter")}
+            found = [said for path in told if path.exists() for said in sentences(path)]
             assert len(found) == 1, (what, found, output)
             assert "No space left on device" in found[0], what
             assert named in found[0], (what, found)
