@@ -13,12 +13,14 @@ from workflow_runs import Checkout
 
 pytestmark = pytest.mark.mount
 FIGURE = "results/tiny/figures/accuracy.png"
-# Where a small disk is, its size in kB, the log of the job that meets its end, the file it names.
-DISKS = {
-    "data": ("data/tiny/number", 8, "datasets.number.log", "data/tiny/number/"),
-    "training checkpoint": ("results/tiny/resume", 260, "training.{task}.seed-0.log", "results/tiny/resume/"),
-    "table": ("results/tiny/measurements/number/seed-0", 8, "scores.number.seed-0.log", "scores.parquet"),
-    "figure": ("results/tiny/figures", 16, "figures.accuracy.log", "results/tiny/figures/accuracy."),
+NUMBER = "results/tiny/measurements/number/seed-0"
+MODELS = [f"results/tiny/models/{task}/seed-0/manifest.json" for task in ("number", "letter")]
+# Where a small disk is, its size in kB, what is asked for, the log of the job that meets its end, the file it names.
+DISKS: dict[str, tuple[str, int, list[str], str, str]] = {
+    "data": ("data/tiny/number", 8, ["data/tiny/number/manifest.json"], "datasets.number.log", "data/tiny/number/"),
+    "checkpoint": ("results/tiny/resume", 260, MODELS, "training.{task}.seed-0.log", "results/tiny/resume/"),
+    "table": (NUMBER, 8, [f"{NUMBER}/scores.parquet"], "scores.number.seed-0.log", "scores.parquet"),
+    "figure": ("results/tiny/figures", 16, [FIGURE], "figures.accuracy.log", "results/tiny/figures/accuracy."),
 }
 
 
@@ -42,17 +44,17 @@ def test_a_full_disk_at_every_stage(checkout: Checkout, finished_once: Checkout)
     """Four small disks; each run gets as far as the next one, which then is given space."""
     logs = checkout.folder / "results" / "tiny" / "logs"
     with ExitStack() as disks:
-        for folder, size, _, _ in DISKS.values():
+        for folder, size, *_ in DISKS.values():
             disk = disks.enter_context(mounted(checkout.folder / folder, "-t", "tmpfs", "-o", f"size={size}k", "tmpfs"))
             (
                 disk / "keep"
             ).touch()  # Snakemake removes folders that a failed job leaves empty, and cannot remove this one
-        for what, (folder, _, log, named) in DISKS.items():
+        for what, (folder, _, targets, log, named) in DISKS.items():
             before = checkout.products()
-            output = checkout.run("--cores", "1", FIGURE, check=False)
+            output = checkout.run("--cores", "1", *targets, check=False)
             assert "exit status 1" in output, what
-            found = [said for task in ("number", "letter") if (path := logs / log.format(task=task)).exists()
-                     for said in sentences(path)]  # fmt: skip
+            told = {logs / log.format(task=task) for task in ("number", "letter")}
+            found = [said for path in told if path.exists() for said in sentences(path)]
             assert len(found) == 1, (what, found, output)
             assert "No space left on device" in found[0], what
             assert named in found[0], (what, found)
