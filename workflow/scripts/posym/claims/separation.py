@@ -8,13 +8,12 @@ from numpy.typing import NDArray
 
 from posym.claims.base import Choice, Options, Tables, of_task, vary
 from posym.claims.heads import pure_layers
-from posym.claims.verdicts import Estimate, Part, above, at_most, below, exact, judge, within
+from posym.claims.verdicts import Estimate, Part, above, at_most, below, exact, judge, judge_exact, within
 
 FIRST_LENGTH = 10  # of the Index fit: below it D_max is a few steps of its own
 FITTED_POINTS = 40
 GOLDEN_ANGLE = 2.399963229728653
 ROUNDING = 1e-9
-THEORY = 0  # the one "seed" of what is computed, not trained
 
 
 def discrepancy_decay(tables: Tables, choice: Choice, _options: Options) -> tuple[list[Part], str]:
@@ -25,13 +24,13 @@ def discrepancy_decay(tables: Tables, choice: Choice, _options: Options) -> tupl
     """
     slope = _index_slope(tables, choice)
     parts = [
-        judge(
+        judge_exact(
             f"Index, theta {choice.theta:g}: slope of log D_max against log n",
-            None if slope is None else {THEORY: exact(slope)},
+            None if slope is None else exact(slope),
             within(-2, 0.3),
             "-2",
         ),
-        judge(
+        judge_exact(
             "Retrieval, theta 0: relative spread of D_min over lengths",
             _retrieval_spread(tables),
             at_most(ROUNDING),
@@ -82,14 +81,16 @@ def bounds(tables: Tables, _choice: Choice, _options: Options) -> tuple[list[Par
     else:
         ratio = (rows["maximum"] / rows["printed_bound"]).where(rows["printed_bound"] > ROUNDING)
         worst = rows.loc[ratio.idxmax()]
-        broken, corrected = {THEORY: exact(float(ratio.max()))}, {THEORY: exact(float(rows["corrected_excess"].max()))}
+        broken, corrected = exact(float(ratio.max())), exact(float(rows["corrected_excess"].max()))
         text = (
             f"Largest at theta {worst['theta']:.4g}, {worst['query_kind']} query, length {worst['length']};"
             f" {int((rows['printed_excess_of_maximum'] > ROUNDING).sum())} of {len(rows)} rows are above the printed bound."
         )
     return [
-        judge("Index: largest D_max over the printed bound", broken, above(1 + ROUNDING), "never above 1"),
-        judge("Index: largest excess of D_max over the corrected bound", corrected, at_most(ROUNDING), "not stated"),
+        judge_exact("Index: largest D_max over the printed bound", broken, above(1 + ROUNDING), "never above 1"),
+        judge_exact(
+            "Index: largest excess of D_max over the corrected bound", corrected, at_most(ROUNDING), "not stated"
+        ),
     ], text
 
 
@@ -106,10 +107,12 @@ def impossible(tables: Tables, _choice: Choice, _options: Options) -> tuple[list
             rows = tables["impossibility"].query("layer_kind == @kind and function == @function and impossible")
             distance = rows["output_distance"]
             if len(distance):
-                estimates = {THEORY: Estimate(float(distance.max()), float(distance.min()), float(distance.max()))}
+                estimates = Estimate(float(distance.max()), float(distance.min()), float(distance.max()))
             texts.append(f"{kind} layers on {function}: {len(distance)} trials")
         parts.append(
-            judge(f"{kind} layers, {function}: largest relative output distance", estimates, at_most(ROUNDING), "0")
+            judge_exact(
+                f"{kind} layers, {function}: largest relative output distance", estimates, at_most(ROUNDING), "0"
+            )
         )
     return parts, f"{'; '.join(texts)}." if texts else "No impossibility table."
 
@@ -137,11 +140,11 @@ def _index_slope(tables: Tables, choice: Choice) -> float | None:
     return float(np.polyfit(np.log(lengths), np.log(largest.loc[lengths].to_numpy()), 1)[0])
 
 
-def _retrieval_spread(tables: Tables) -> dict[int, Estimate] | None:
+def _retrieval_spread(tables: Tables) -> Estimate | None:
     rows = _theory(tables, "retrieval")
     if rows is None:
         return None
     level = rows[(rows["theta"] == 0) & (rows["query_kind"] == "pair")]
     level = level[level["length"] > level["length"].min() + 1]  # two tokens have no worst neighbour yet
     spread = level.groupby("alphabet")["minimum"].agg(lambda part: np.ptp(part) / part.mean())
-    return {THEORY: exact(float(spread.max()))} if len(spread) else None
+    return exact(float(spread.max())) if len(spread) else None

@@ -12,7 +12,7 @@ with fewer it is the 95 % interval over items (of both, from the lowest limit to
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf, isnan, nan
 
 import numpy as np
@@ -119,6 +119,11 @@ def judge(statistic: str, estimates: Mapping[int, Estimate] | None, threshold: T
     else:
         verdict = INCONCLUSIVE
     return Part(statistic, value, low, high, paper, threshold.text, verdict, len(values), tuple(map(float, values)))
+
+
+def judge_exact(statistic: str, value: Estimate | None, threshold: Threshold, paper: str) -> Part:
+    """The verdict on what is computed and not trained: it has no seeds."""
+    return replace(judge(statistic, None if value is None else {0: value}, threshold, paper), seeds=0)
 
 
 def together(verdicts: Iterable[str]) -> str:
