@@ -53,6 +53,7 @@ def finished(finished_once: Checkout, tmp_path: Path) -> Checkout:
     return Checkout(tmp_path / "checkout")
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what this machine cannot run; in CI that fails, except for want of a GPU, which nobody can install."""
     for item in items:

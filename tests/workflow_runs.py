@@ -6,6 +6,7 @@ import hashlib
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -35,6 +36,8 @@ class Checkout:
             cwd=self.folder,
             env={name: value for name, value in (merged | environment).items() if value is not None},
             text=True,
+            # A shell gives what it starts in the background a SIGINT that does nothing; Python would then leave it so.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
             **{"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, **options},  # type: ignore[call-overload]
         )
 
