@@ -3,7 +3,7 @@
     python studies/readme.py           rewrites the tables between `<!-- numbers: NAME -->` and `<!-- end -->`
     python studies/readme.py --check   says which are out of date, exit status 1 if any is
 
-Everything comes from docs/reference/: scorecard.json, run.json, tables/, measurements/ and length-study.csv.
+Everything comes from docs/reference/: scorecard.json, run.json, measurements/, length-study.csv and quick-length.csv.
 """
 
 from __future__ import annotations
@@ -170,6 +170,18 @@ def length_study() -> str:
     return table(["task", "extra tokens", *(f"+{extra}" for extra in sorted(found["extra"].unique()))], rows)
 
 
+def quick_length() -> str:
+    """Accuracy of the quick recipe's models at some lengths, all items, seed by seed."""
+    found = pd.read_csv(REFERENCE / "quick-length.csv").query("hops == 0 and extra in [100, 300, 500, 833]")
+    rows = []
+    for (task, seed), part in found.groupby(["task", "seed"]):
+        rows.append([str(task), str(seed), *map(share, part.sort_values("extra")["accuracy"])])
+    for task, curve in paper.LENGTH_CURVES.items():
+        theirs = np.interp([100, 300, 500, 833], list(curve), list(curve.values()), left=1.0)
+        rows.append([task, "paper", *map(share, theirs)])
+    return table(["task", "seed", "+100", "+300", "+500", "+833"], sorted(rows, key=lambda row: row[0]))
+
+
 BLOCKS: dict[str, Callable[[], str]] = {
     "scorecard": scorecard,
     "cost": cost,
@@ -178,6 +190,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "by-hop": by_hop,
     "passing": passing,
     "length-study": length_study,
+    "quick-length": quick_length,
 }
 
 
