@@ -140,3 +140,15 @@ def test_bad_command_lines_of_the_scripts(tmp_path: Path, case: str) -> None:
     assert "Traceback" not in done.stderr
     assert sorted(path.name for path in tmp_path.iterdir() if path.name not in ("out", "logs")) == ["file"]
     assert not list((tmp_path / "out").glob("*")), "something was written"
+
+
+def test_the_sentence_reaches_the_log_in_a_locale_without_utf8(tmp_path: Path) -> None:
+    (tmp_path / "Größe").write_text("a file, no folder")
+    poor = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    command = [sys.executable, SCRIPTS / "make_datasets.py", "--task", "number", "--folder", "Größe/out"]
+    command += ["--params", json.dumps(DATA), "--threads", "1", "--log", "a.log"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=os.environ | poor)
+    assert done.returncode == 1
+    for text in (done.stderr, (tmp_path / "a.log").read_text()):
+        assert "error: Gr" in text
+        assert "Traceback" not in text

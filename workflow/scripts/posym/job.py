@@ -71,7 +71,9 @@ def _start_log(path: Path, rule: str) -> None:
     label = path.stem.replace(".", " ") if path.stem.startswith(rule) else f"{rule} {path.stem}"
     style = logging.Formatter(f"%(asctime)s [{label}] %(message)s", "%H:%M:%S")
     log.setLevel(logging.INFO)
-    for handler in (logging.StreamHandler(), logging.FileHandler(path, mode="w", encoding="utf-8")):
+    # A path beyond ASCII is no valid text where the locale is not UTF-8; as standard error does, say it with escapes.
+    file = logging.FileHandler(path, mode="w", encoding="utf-8", errors="backslashreplace")
+    for handler in (logging.StreamHandler(), file):
         handler.setFormatter(style)
         log.addHandler(handler)
 
