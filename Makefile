@@ -1,5 +1,6 @@
 # make run    the quick experiment, in .venv (made where it is missing)
 # make test   all checks: format, lint, types, tests
+# make rigs   the tests that start a SLURM or make all conda environments
 # make pin PACKAGE=numpy==2.5.0   one version of a package, everywhere it is pinned
 PYTHON ?= python3.11
 CORES ?= all
@@ -8,7 +9,7 @@ BIN := .venv/bin
 # Stages call `python`: it has to be the environment's own.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: run test format lint types tests pin clean
+.PHONY: run test format lint types tests rigs pin clean
 
 run: $(BIN)/.run
 	snakemake --cores $(CORES) --configfile workflow/config/quick.yaml
@@ -28,7 +29,11 @@ types: $(BIN)/.test
 	mypy
 
 tests: $(BIN)/.test
-	pytest --numprocesses $(WORKERS) --dist loadgroup
+	pytest --numprocesses $(WORKERS) --dist worksteal -m "not browser and not slurm and not environments"
+	pytest -m browser
+
+rigs: $(BIN)/.test
+	pytest -m "slurm or environments"
 
 pin:
 	@$(PYTHON) workflow/tools/pin.py '$(PACKAGE)'

@@ -53,13 +53,8 @@ def finished(finished_once: Checkout, tmp_path: Path) -> Checkout:
     return Checkout(tmp_path / "checkout")
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what this machine cannot run; in CI that fails, except for want of a GPU, which nobody can install."""
-    for item in items:
-        for marker in ONE_WORKER:
-            if item.get_closest_marker(marker):
-                item.add_marker(pytest.mark.xdist_group(marker))
     missing = {marker: reason for marker, find in needs.NEEDS.items() if (reason := find())}
     left_out = []
     for item in items:
@@ -78,7 +73,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 LEFT_OUT = pytest.StashKey[list[str]]()
-ONE_WORKER = ("slurm", "environments", "browser")  # what they share is costly or there once on a machine
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
