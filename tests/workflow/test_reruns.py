@@ -108,24 +108,27 @@ CASES: dict[str, tuple[Callable[[Checkout], object], dict[str, int]]] = {
     "datasets script": (append_script("make_datasets"), EVERYTHING),
     "long inputs script": (
         append_script("make_long_inputs"),
-        {"long_inputs": 2, "extrapolation": 2, "discrepancy": 2, "restriction": 2, "figures": 3},
+        {"long_inputs": 2, "extrapolation": 2, "discrepancy": 2, "restriction": 2, "figures": 3, **JUDGED},
     ),
-    "model": (append(f"{LIBRARY}/model.py"), {"training": 2, **MEASURE, **FIGURES}),
-    "discrepancy module": (append(f"{LIBRARY}/measure/discrepancy.py"), {"discrepancy": 2, "figures": 1}),
-    "flow module": (append(f"{LIBRARY}/measure/flow.py"), {"flow": 2, "figures": 1}),
-    "frequencies module": (append(f"{LIBRARY}/measure/frequencies.py"), {"frequencies": 2, "figures": 1}),
-    "functions module": (append(f"{LIBRARY}/measure/functions.py"), {"functions": 2, "figures": 1}),
-    "geometry module": (append(f"{LIBRARY}/measure/geometry.py"), {"geometry": 2, "figures": 1}),
+    "model": (append(f"{LIBRARY}/model.py"), {"training": 2, **MEASURE, **FIGURES, **JUDGED}),
+    "discrepancy module": (append(f"{LIBRARY}/measure/discrepancy.py"), {"discrepancy": 2, "figures": 1, **JUDGED}),
+    "flow module": (append(f"{LIBRARY}/measure/flow.py"), {"flow": 2, "figures": 1, "report": 1}),
+    "frequencies module": (append(f"{LIBRARY}/measure/frequencies.py"), {"frequencies": 2, "figures": 1, **JUDGED}),
+    "functions module": (append(f"{LIBRARY}/measure/functions.py"), {"functions": 2, "figures": 1, **JUDGED}),
+    "geometry module": (append(f"{LIBRARY}/measure/geometry.py"), {"geometry": 2, "figures": 1, "report": 1}),
     "patching module": (append(f"{LIBRARY}/measure/patching.py"), {"patching": 2}),  # no figure draws it
-    "restriction module": (append(f"{LIBRARY}/measure/restriction.py"), {"restriction": 2, "flow": 2, "figures": 2}),
+    "restriction module": (
+        append(f"{LIBRARY}/measure/restriction.py"),
+        {"restriction": 2, "flow": 2, "figures": 2, "report": 1},
+    ),
     "constructions": (append(f"{LIBRARY}/theory/constructions.py"), THEORY),
-    "theory figure": (append(f"{LIBRARY}/theory_figures/curves.py"), {"theory_figures": 1}),
+    "theory figure": (append(f"{LIBRARY}/theory_figures/curves.py"), {"theory_figures": 1, "report": 1}),
     "look of all figures": (append(f"{LIBRARY}/figures/style.py"), {**FIGURES, "theory_figures": 1}),
     "columns of one table": (
         lambda c: c.edit(f"{LIBRARY}/contracts/flow.py", "\nFLOW = ", "\n# edited\nFLOW = "),
         {"flow": 2, **FIGURES},  # every figure may read every table
     ),
-    "what no number depends on": (edit_what_no_number_depends_on, {}),
+    "what no number depends on": (edit_what_no_number_depends_on, {"report": 1}),  # it shows what the schema says
     "environment, without conda": (
         lambda c: c.edit("envs/scores.yaml", "numpy==", "numpy>="),
         {},
@@ -135,13 +138,15 @@ CASES: dict[str, tuple[Callable[[Checkout], object], dict[str, int]]] = {
         {**EVERYTHING, **THEORY},
     ),
     "fewer stages": (
-        lambda c: c.edit("config.yaml", "extrapolation, mechanism, theory, figures]", "extrapolation]"),
+        lambda c: c.edit(
+            "config.yaml", "extrapolation, mechanism, theory, figures, scorecard, report]", "extrapolation]"
+        ),
         {},
     ),
     "data lost": (lambda c: shutil.rmtree(c.folder / "data"), EVERYTHING),
     "one model lost": (
         lambda c: shutil.rmtree(c.folder / "results/tiny/models/number"),
-        {"training": 1, **MEASURE_ONE_TASK, **FIGURES},
+        {"training": 1, **MEASURE_ONE_TASK, **FIGURES, **JUDGED},
     ),
     "table lost": (
         lambda c: (c.folder / "results/tiny/measurements/number/seed-0/accuracy.parquet").unlink(),
@@ -162,12 +167,21 @@ CASES: dict[str, tuple[Callable[[Checkout], object], dict[str, int]]] = {
 LLM = "llm-local"
 LLM_CASES: dict[str, tuple[Callable[[Checkout], object], dict[str, int]]] = {
     "nothing": (lambda _: None, {}),
-    "prompts": (append(f"{LIBRARY}/llm/onehop.py"), {"onehop": 2, "llm_games": 1, "llm_heads": 1, "llm_figures": 2}),
-    "models": (append(f"{LIBRARY}/llm/models.py"), {"llm_model": 1, "llm_games": 1, "llm_heads": 1, "llm_figures": 2}),
-    "games": (append(f"{LIBRARY}/llm/games.py"), {"llm_games": 1, "llm_figures": 1}),
-    "heads": (append(f"{LIBRARY}/llm/heads.py"), {"llm_heads": 1, "llm_figures": 1}),
-    "a figure": (append(f"{LIBRARY}/figures/llm/games.py"), {"llm_figures": 2}),
-    "retries": (lambda c: c.edit("config.yaml", "retries: 8", "retries: 9"), {"llm_games": 1, "llm_figures": 1}),
+    "prompts": (
+        append(f"{LIBRARY}/llm/onehop.py"),
+        {"onehop": 2, "llm_games": 1, "llm_heads": 1, "llm_figures": 2, **JUDGED},
+    ),
+    "models": (
+        append(f"{LIBRARY}/llm/models.py"),
+        {"llm_model": 1, "llm_games": 1, "llm_heads": 1, "llm_figures": 2, **JUDGED},
+    ),
+    "games": (append(f"{LIBRARY}/llm/games.py"), {"llm_games": 1, "llm_figures": 1, **JUDGED}),
+    "heads": (append(f"{LIBRARY}/llm/heads.py"), {"llm_heads": 1, "llm_figures": 1, "report": 1}),
+    "a figure": (append(f"{LIBRARY}/figures/llm/games.py"), {"llm_figures": 2, "report": 1}),
+    "retries": (
+        lambda c: c.edit("config.yaml", "retries: 8", "retries: 9"),
+        {"llm_games": 1, "llm_figures": 1, **JUDGED},
+    ),
 }
 
 
@@ -232,7 +246,7 @@ def test_a_clone_with_copied_results(finished: Checkout, tmp_path: Path) -> None
     touch_everything(clones[1])
     assert clones[1].jobs("--cores", "2") == {}
     append(f"{LIBRARY}/measure/geometry.py")(clones[1])  # from here on it is watched like a run of one's own
-    assert clones[1].jobs("--cores", "2") == {"geometry": 2, "figures": 1}
+    assert clones[1].jobs("--cores", "2") == {"geometry": 2, "figures": 1, "report": 1}
 
 
 def test_a_seed_removed_leaves_the_others_figures(finished: Checkout) -> None:
