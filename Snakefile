@@ -31,7 +31,7 @@ include: "workflow/rules/report.smk"
 rule all:
     default_target: True
     input:
-        targets(),
+        files_of_stages(STAGE_FILES),
 
 
 onsuccess:

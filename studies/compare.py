@@ -17,7 +17,12 @@ from typing import Any
 
 import pandas as pd
 
-REFERENCE = Path(__file__).parents[1] / "docs" / "reference"
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "workflow" / "scripts"))
+
+from posym.claims.markdown import with_interval
+
+REFERENCE = ROOT / "docs" / "reference"
 SUMMARY = {"mean", "low", "high", "seeds", "items", "band"}
 SHOWN = 3  # largest differences of a table
 
@@ -80,11 +85,7 @@ def compare_table(ours: pd.DataFrame, theirs: pd.DataFrame) -> tuple[pd.DataFram
 
 
 def _text(row: dict[str, Any]) -> str:
-    if row["value"] is None:
-        return "undefined"
-    if row["low"] is None or row["high"] is None:
-        return f"{row['value']:.3g}"
-    return f"{row['value']:.3g} [{row['low']:.3g}, {row['high']:.3g}]"
+    return "undefined" if row["value"] is None else with_interval(row)
 
 
 def report(ours: Path, theirs: Path) -> tuple[list[str], bool]:

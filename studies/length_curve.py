@@ -29,7 +29,7 @@ from posym.checkpoints import Checkpoints
 from posym.files import read_json
 from posym.measure.extrapolation import answers_along_axis, extrapolation_rows
 from posym.tasks import make_task
-from posym.tasks.base import Array, Sequences, Task
+from posym.tasks.base import Sequences, Task
 from posym.tasks.dataset import long_input_cores
 from posym.tasks.files import read_manifest, read_split
 
@@ -54,14 +54,6 @@ def allowed_tokens(task: Task, cores: Sequences, kind: str) -> NDArray[np.bool_]
     return allowed
 
 
-def with_prefixes(cores: Sequences, allowed: NDArray[np.bool_], extra: int, seed: int) -> Array:
-    """Tokens [row, extra + slot]: every sequence behind its own prefix, a shorter one the beginning of a longer one."""
-    drawn = np.random.default_rng([seed, 2]).random((extra, len(cores))).T
-    choice = (drawn * allowed.sum(axis=1, keepdims=True)).astype(np.int64)
-    ranked = np.argsort(~allowed, axis=1, kind="stable")
-    return np.concatenate([np.take_along_axis(ranked, choice, axis=1), cores.tokens], axis=1)
-
-
 def measure(
     task: Task, model: Path, test: Sequences, arguments: argparse.Namespace, seed: int
 ) -> list[dict[str, object]]:
@@ -74,9 +66,7 @@ def measure(
         inputs = long_input_cores(task, test, items=arguments.items, prefixes=prefixes, seed=0)
         allowed = allowed_tokens(task, inputs.cores, kind)
         tokens = [
-            task.extend(np.random.default_rng([0, 2]), inputs.cores, extra, inputs.prefix)
-            if kind == "shared"
-            else with_prefixes(inputs.cores, allowed, extra, 0)
+            task.extend(np.random.default_rng([0, 2]), inputs.cores, extra, inputs.prefix, allowed)
             for extra in arguments.extra
         ]
         for step in [*arguments.steps, last] if kind == "own" else [last]:

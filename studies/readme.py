@@ -12,7 +12,7 @@ import argparse
 import json
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +21,10 @@ sys.path.insert(0, str(ROOT / "workflow" / "scripts"))
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from posym import paper
 from posym.claims.markdown import with_interval
+from posym.claims.verdicts import t_interval
 
 REFERENCE = ROOT / "docs" / "reference"
 PAGES = ("README.md", "docs/reference/README.md")
@@ -37,6 +37,7 @@ STAGES = {
         "functions", "frequencies", "ablation", "patching", "restriction", "geometry", "flow", "discrepancy",
     ),
 }  # fmt: skip
+FEW_LENGTHS = (100, 300, 500, 833)
 LENGTHS = (50, 100, 200, 300, 500, 833, 1000, 2000, 5000)
 
 
@@ -63,12 +64,22 @@ def scorecard() -> str:
     )
 
 
+def job_costs() -> dict[str, dict[str, float]]:
+    """Jobs, minutes and memory of every rule."""
+    return json.loads((REFERENCE / "run.json").read_text(encoding="utf-8"))["rules"]
+
+
+def papers_accuracy(task: str, extra: Sequence[int]) -> list[float]:
+    """The paper's accuracy over all items at these extra tokens: 1 before its curve begins, straight between its points."""
+    curve = paper.LENGTH_CURVES[task]
+    return np.interp(extra, list(curve), list(curve.values()), left=1.0).tolist()
+
+
 def cost() -> str:
     """Core-minutes of one model by stage, and memory."""
-    run = json.loads((REFERENCE / "run.json").read_text(encoding="utf-8"))
-    rows = []
-    for stage, rules in STAGES.items():
-        found = [run["rules"][rule] for rule in rules]
+    rows, jobs = [], job_costs()
+    for stage, names in STAGES.items():
+        found = [jobs[name] for name in names]
         minutes = sum(rule["cpu_minutes"] / rule["jobs"] for rule in found)
         rows.append([stage, f"{minutes:.1f}", f"{max(rule['memory_mb'] for rule in found) / 1000:.1f} GB"])
     return table(["for one model", "core-minutes", "memory of a job"], rows)
@@ -76,7 +87,6 @@ def cost() -> str:
 
 def rules() -> str:
     """Jobs, wall and CPU time of every rule."""
-    run = json.loads((REFERENCE / "run.json").read_text(encoding="utf-8"))
     return table(
         ["rule", "jobs", "wall, minutes", "CPU, minutes", "largest job, MB"],
         [
@@ -87,7 +97,7 @@ def rules() -> str:
                 f"{rule['cpu_minutes']:.1f}",
                 f"{rule['memory_mb']:.0f}",
             ]
-            for name, rule in run["rules"].items()
+            for name, rule in job_costs().items()
         ],
     )
 
@@ -106,8 +116,8 @@ def interval(values: pd.Series) -> str:
     mean = float(values.mean())
     if len(values) < 3:
         return share(mean)
-    half = float(stats.t.ppf(0.975, len(values) - 1) * stats.sem(values))
-    return f"{share(mean)} [{share(max(0.0, mean - half))}, {share(min(1.0, mean + half))}]"
+    low, high = t_interval(values)
+    return f"{share(mean)} [{share(max(0.0, low))}, {share(min(1.0, high))}]"
 
 
 def length() -> str:
@@ -116,12 +126,10 @@ def length() -> str:
     rows = []
     for task in ("number", "letter"):
         at = found[(found["task"] == task) & (found["step"] == found["step"].max())]
-        theirs = paper.LENGTH_CURVES[task]
-        for extra in LENGTHS:
+        for extra, theirs in zip(LENGTHS, papers_accuracy(task, LENGTHS), strict=True):
             values = at[at["extra"] == extra].sort_values("seed")["accuracy"]
-            curve = float(np.interp(extra, list(theirs), list(theirs.values()), left=1.0))
             rows.append(
-                [task, f"+{extra}", str(extra + 17), ", ".join(map(share, values)), interval(values), share(curve)]
+                [task, f"+{extra}", str(extra + 17), ", ".join(map(share, values)), interval(values), share(theirs)]
             )
     return table(["task", "extra", "tokens", "each seed", "mean [95 % over seeds]", "paper"], rows)
 
@@ -131,12 +139,10 @@ def by_hop() -> str:
     found = measurements("extrapolation").query("hops > 0")
     rows = []
     for task in ("number", "letter"):
-        for extra in (100, 300, 500, 833):
+        for extra, theirs in zip(FEW_LENGTHS, papers_accuracy(task, FEW_LENGTHS), strict=True):
             at = found[(found["task"] == task) & (found["extra"] == extra) & (found["step"] == found["step"].max())]
             means = at.groupby("hops")["accuracy"].mean()
-            theirs = paper.LENGTH_CURVES[task]
-            curve = float(np.interp(extra, list(theirs), list(theirs.values()), left=1.0))
-            rows.append([task, f"+{extra}", *map(share, means), share(float(means.mean())), share(curve)])
+            rows.append([task, f"+{extra}", *map(share, means), share(float(means.mean())), share(theirs)])
     return table(["task", "extra", "1 hop", "2 hops", "3 hops", "4 hops", "all", "paper, all"], rows)
 
 
@@ -172,14 +178,12 @@ def length_study() -> str:
 
 def quick_length() -> str:
     """Accuracy of the quick recipe's models at some lengths, all items, seed by seed."""
-    found = pd.read_csv(REFERENCE / "quick-length.csv").query("hops == 0 and extra in [100, 300, 500, 833]")
+    found = pd.read_csv(REFERENCE / "quick-length.csv").query("hops == 0 and extra in @FEW_LENGTHS")
     rows = []
     for (task, seed), part in found.groupby(["task", "seed"]):
         rows.append([str(task), str(seed), *map(share, part.sort_values("extra")["accuracy"])])
-    for task, curve in paper.LENGTH_CURVES.items():
-        theirs = np.interp([100, 300, 500, 833], list(curve), list(curve.values()), left=1.0)
-        rows.append([task, "paper", *map(share, theirs)])
-    return table(["task", "seed", "+100", "+300", "+500", "+833"], sorted(rows, key=lambda row: row[0]))
+    rows += [[task, "paper", *map(share, papers_accuracy(task, FEW_LENGTHS))] for task in paper.LENGTH_CURVES]
+    return table(["task", "seed", *(f"+{extra}" for extra in FEW_LENGTHS)], sorted(rows, key=lambda row: row[0]))
 
 
 BLOCKS: dict[str, Callable[[], str]] = {

@@ -14,7 +14,6 @@ sys.path.append(str(SCRIPTS))
 
 from posym import config as configuration
 from posym.captions import caption
-from posym.config import MODEL_STAGES
 from posym.errors import InputError
 from posym.imports import constant, imported_files
 from posym.llm import configuration as llm
@@ -151,30 +150,6 @@ def llm_tables(wildcards):
     return expand(f"{RESULTS}/llm/{{model}}.parquet", model=llm.slugs(config))
 
 
-def scorecard_tables():
-    """The tables that the claims read, of every configured stage that measures."""
-    tables = {
-        "scores": ["accuracy", "scores"],
-        "extrapolation": ["extrapolation"],
-        "mechanism": ["functions", "frequencies", "ablation", "discrepancy"],
-    }
-    names = [name for stage in config["stages"] for name in tables.get(stage, [])]
-    files = expand(
-        f"{MEASUREMENTS}/{{table}}.parquet",
-        task=config["tasks"],
-        seed=config["seeds"],
-        table=names,
-    )
-    if "theory" in config["stages"]:
-        files += [
-            f"{RESULTS}/theory/{name}.parquet"
-            for name in ("discrepancy", "impossibility")
-        ]
-    if "llm" in config["stages"]:
-        files += expand(f"{RESULTS}/llm/{{model}}.parquet", model=llm.slugs(config))
-    return files
-
-
 def report_files(pattern):
     """Files of every figure that the configured stages draw; `pattern` has `{figure}` for its name."""
     stages = config["stages"]
@@ -242,18 +217,37 @@ STAGE_FILES = {
 }
 
 
-def targets():
-    """The files that the configured stages end in."""
+# What the claims read, of every stage that measures.
+SCORECARD_TABLES = {
+    "scores": STAGE_FILES["scores"],
+    "extrapolation": STAGE_FILES["extrapolation"],
+    "mechanism": [
+        f"{MEASUREMENTS}/functions.parquet",
+        f"{MEASUREMENTS}/frequencies.parquet",
+        f"{MEASUREMENTS}/ablation.parquet",
+        f"{MEASUREMENTS}/discrepancy.parquet",
+    ],
+    "theory": [
+        f"{RESULTS}/theory/discrepancy.parquet",
+        f"{RESULTS}/theory/impossibility.parquet",
+    ],
+    "llm": [f"{RESULTS}/llm/{{model}}.parquet"],
+}
+
+
+def files_of_stages(patterns):
+    """What the patterns of each configured stage name, for every task, seed, figure and language model."""
     return [
         file
         for stage in config["stages"]
-        for pattern in STAGE_FILES[stage]
+        for pattern in patterns.get(stage, [])
         for file in expand(
             pattern,
             task=config["tasks"],
             seed=config["seeds"],
             figure=config["figures"]["names"],
             drawing=llm.drawings(config),
+            model=llm.slugs(config),
         )
     ]
 

@@ -12,9 +12,9 @@ rule report:
         tables=report_files(f"{RESULTS}/tables/{{figure}}.csv"),
         scorecard=report_scorecard(),
         data=report_manifests(
-            f"{DATA}/{{task}}/manifest.json", MODEL_STAGES | {"datasets"}
+            f"{DATA}/{{task}}/manifest.json", configuration.MODEL_STAGES | {"datasets"}
         ),
-        models=report_manifests(f"{MODELS}/manifest.json", MODEL_STAGES),
+        models=report_manifests(f"{MODELS}/manifest.json", configuration.MODEL_STAGES),
         language_models=report_language_models(),
     output:
         html=report(

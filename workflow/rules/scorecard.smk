@@ -6,7 +6,7 @@ rule scorecard:
     input:
         script=script("judge.py"),
         code=modules("judge.py"),
-        tables=scorecard_tables(),
+        tables=files_of_stages(SCORECARD_TABLES),
     output:
         json=f"{RESULTS}/scorecard.json",
         markdown=f"{RESULTS}/scorecard.md",

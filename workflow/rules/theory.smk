@@ -47,7 +47,7 @@ rule theory_figures:
         corrections_svg=report(
             f"{RESULTS}/figures/theory_corrections.svg",
             caption="../report/theory_corrections.rst",
-            category=category("theory_discrepancy"),
+            category=category("theory_corrections"),
             labels={"figure": "theory_corrections"},
         ),
         corrections_csv=f"{RESULTS}/tables/theory_corrections.csv",

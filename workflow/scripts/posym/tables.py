@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -128,6 +129,38 @@ def read_table(path: Path, contract: Contract, digest: str | None = None) -> pa.
             " says: delete it and run the stage that makes it again"
         )
     return table.select(list(contract.columns))
+
+
+def read_joined(
+    paths: Iterable[Path], contracts: Iterable[Contract], reader: str, whole: Container[str] = ()
+) -> dict[str, pd.DataFrame]:
+    """The tables in `paths` by name, each joined over tasks and seeds, with the columns `task` and `seed` of their provenance.
+
+    Tables named in `whole` are not of one task and seed: they are joined as they are. A table of no contract, or there
+    twice for one task and seed, raises `InputError`, which names the `reader` that has no use for it.
+    """
+    import pandas as pd
+
+    known = {contract.name: contract for contract in contracts}
+    parts: dict[str, dict[tuple[str, ...], pd.DataFrame]] = {}
+    for path in paths:
+        provenance = read_provenance(path)
+        name = provenance.get("table")
+        if name not in known:
+            raise InputError(f"{path} is a table {name!r}, which {reader} does not read: give it {', '.join(known)}")
+        frame = read_table(path, known[name]).to_pandas()
+        key: tuple[str, ...] = (str(path),)
+        if name not in whole:
+            if not {"task", "seed"} <= set(provenance):
+                raise InputError(
+                    f"{path} does not say its task and seed: delete it and run the stage that makes it again"
+                )
+            task, seed = str(provenance["task"]), int(provenance["seed"])
+            frame, key = frame.assign(task=task, seed=seed), (task, str(seed))
+            if key in parts.get(name, {}):
+                raise InputError(f"{path} is a second {name} table of task {task}, seed {seed}: give each once")
+        parts.setdefault(name, {})[key] = frame
+    return {name: pd.concat(found.values(), ignore_index=True) for name, found in parts.items()}
 
 
 def _same_type(found: pa.DataType, wanted: pa.DataType) -> bool:

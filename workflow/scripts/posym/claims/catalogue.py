@@ -6,8 +6,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from posym.claims import heads, learning, length, mechanism, models, separation
 from posym.claims.base import Claim, Options, Tables, nothing
 from posym.contracts.ablation import ABLATION
@@ -19,11 +17,10 @@ from posym.contracts.llm import GAMES
 from posym.contracts.scores import ACCURACY, SCORES
 from posym.contracts.theory import DISCREPANCY as THEORY_DISCREPANCY
 from posym.contracts.theory import IMPOSSIBILITY
-from posym.errors import InputError
-from posym.tables import read_provenance, read_table
+from posym.tables import read_joined
 
 OF_A_SEED = (ACCURACY, SCORES, EXTRAPOLATION, FUNCTIONS, FREQUENCIES, ABLATION, DISCREPANCY)
-CONTRACTS = {contract.name: contract for contract in (*OF_A_SEED, THEORY_DISCREPANCY, IMPOSSIBILITY, GAMES)}
+WHOLE = (THEORY_DISCREPANCY, IMPOSSIBILITY, GAMES)
 CLAIMS = (
     Claim("1", "Both tasks are learned at every hop", "Fig. 2A", learning.learned, nothing),
     Claim(
@@ -32,7 +29,7 @@ CLAIMS = (
     ),
     Claim(
         "3", "Accuracy rises with the number of pure heads", "Figs 2A and 2C", learning.emergence,
-        learning.emergence_choices,
+        heads.score_choices,
     ),
     Claim(
         "4", "Number ends with positional and symbolic heads, letter with symbolic ones only", "Fig. 2C",
@@ -77,26 +74,8 @@ CLAIMS = (
 
 
 def read_tables(paths: Iterable[Path]) -> Tables:
-    """The tables by name, each joined over tasks, seeds and models; one there twice raises `InputError`."""
-    parts: dict[str, dict[tuple[str, ...], pd.DataFrame]] = {}
-    for path in paths:
-        provenance = read_provenance(path)
-        name = provenance.get("table")
-        if name not in CONTRACTS:
-            raise InputError(f"{path} is a table {name!r}, which no claim reads: give it {', '.join(CONTRACTS)}")
-        frame = read_table(path, CONTRACTS[name]).to_pandas()
-        key: tuple[str, ...] = (str(path),)
-        if CONTRACTS[name] in OF_A_SEED:
-            if not {"task", "seed"} <= set(provenance):
-                raise InputError(
-                    f"{path} does not say its task and seed: delete it and run the stage that makes it again"
-                )
-            frame = frame.assign(task=str(provenance["task"]), seed=int(provenance["seed"]))
-            key = (str(provenance["task"]), str(provenance["seed"]))
-        if key in parts.setdefault(name, {}):
-            raise InputError(f"{path} is a second {name} table of task {key[0]}, seed {key[1]}: give each once")
-        parts[name][key] = frame
-    return {name: pd.concat(found.values(), ignore_index=True) for name, found in parts.items()}
+    """The tables by name, each joined over tasks, seeds and models; see `posym.tables.read_joined`."""
+    return read_joined(paths, (*OF_A_SEED, *WHOLE), "the scorecard", {contract.name for contract in WHOLE})
 
 
 def scorecard(tables: Tables, options: Options) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ from scipy import stats
 
 from posym import paper
 from posym.claims.base import TASKS, Choice, Options, Tables, last_step, of_task, vary
-from posym.claims.heads import pure_counts, score_choices
+from posym.claims.heads import pure_counts
 from posym.claims.verdicts import LEVEL, Estimate, Part, above, at_least, at_most, judge
 
 Values = NDArray[np.float64]
@@ -123,11 +123,6 @@ def emergence(tables: Tables, choice: Choice, options: Options) -> tuple[list[Pa
 def order_choices(_tables: Tables) -> list[Choice]:
     """The two other levels that the paper's steps are known for."""
     return vary(accuracy=[level for level in paper.THRESHOLDS if level != Choice.accuracy])
-
-
-def emergence_choices(tables: Tables) -> list[Choice]:
-    """Other tolerances, temperatures and queries of the head score."""
-    return score_choices(tables)
 
 
 def _resampled(correct: NDArray[np.int64], items: NDArray[np.int64], options: Options) -> Values:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from posym.claims.base import TASKS, Choice, Options, Tables, last_step, of_task, vary
 from posym.claims.heads import pure_layers, score_choices
-from posym.claims.verdicts import LEVEL, Estimate, Part, at_least, at_most, judge
+from posym.claims.verdicts import Estimate, Part, at_least, at_most, judge, t_interval
 
 NOT_A_TASKS_WORK = ("none", "reflexive")
 
@@ -85,8 +84,7 @@ def ablation_choices(tables: Tables) -> list[Choice]:
 def _over_heads(values: pd.Series) -> Estimate:
     if len(values) < 2:
         return Estimate(float(values.mean()))
-    half = stats.t.ppf((1 + LEVEL) / 2, len(values) - 1) * stats.sem(values)
-    return Estimate(float(values.mean()), float(values.mean() - half), float(values.mean() + half))
+    return Estimate(float(values.mean()), *t_interval(values))
 
 
 def _named(functions: pd.DataFrame) -> list[tuple[int, int]]:

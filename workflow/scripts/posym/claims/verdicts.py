@@ -11,11 +11,13 @@ with fewer it is the 95 % interval over items (of both, from the lowest limit to
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf, isnan, nan
 
 import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
 from scipy import stats
 
 LEVEL = 0.95
@@ -98,6 +100,13 @@ class Part:
     per_seed: tuple[float, ...] = ()
 
 
+def t_interval(values: Sequence[float] | NDArray[np.float64] | pd.Series) -> tuple[float, float]:
+    """95 % t-interval (low, high) of the mean of two values or more."""
+    mean = float(np.mean(values))
+    half = float(stats.t.ppf((1 + LEVEL) / 2, len(values) - 1) * stats.sem(values))
+    return mean - half, mean + half
+
+
 def judge(statistic: str, estimates: Mapping[int, Estimate] | None, threshold: Threshold, paper: str) -> Part:
     """The verdict on one statistic from its estimates by seed; `None` or no seeds is `not run`, a NaN value undefined."""
     if not estimates:
@@ -105,8 +114,7 @@ def judge(statistic: str, estimates: Mapping[int, Estimate] | None, threshold: T
     values = np.array([one.value for one in estimates.values()])
     value = float(values.mean())
     if len(values) >= ENOUGH_SEEDS:
-        half = float(stats.t.ppf((1 + LEVEL) / 2, len(values) - 1) * stats.sem(values))
-        low, high = value - half, value + half
+        low, high = t_interval(values)
     else:
         low = float(np.min([one.low for one in estimates.values()]))  # NaN if any is
         high = float(np.max([one.high for one in estimates.values()]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from types import ModuleType
 
@@ -19,7 +19,7 @@ from posym.contracts.geometry import GEOMETRY
 from posym.contracts.restriction import RESTRICTION
 from posym.contracts.scores import ACCURACY, SCORES
 from posym.errors import InputError
-from posym.tables import read_provenance, read_table
+from posym.tables import read_joined
 
 CONTRACTS = {
     contract.name: contract
@@ -51,24 +51,13 @@ def find_figure(name: str) -> ModuleType:
     return importlib.import_module(f"posym.figures.{name}")
 
 
-def read_tables(paths: Iterable[Path], names: Iterable[str]) -> dict[str, pd.DataFrame]:
+def read_tables(paths: Iterable[Path], names: Collection[str]) -> dict[str, pd.DataFrame]:
     """The tables `names`, each joined over tasks and seeds, with the columns `task` and `seed` from their provenance.
 
     A table that is missing, not asked for, or there twice for one task and seed raises `InputError`.
     """
-    parts: dict[str, dict[tuple[str, int], pd.DataFrame]] = {name: {} for name in names}
-    for path in paths:
-        provenance = read_provenance(path)
-        name = provenance.get("table")
-        if name not in parts:
-            raise InputError(f"{path} is a table {name!r}, which this figure does not read: give it {', '.join(parts)}")
-        if not {"task", "seed"} <= set(provenance):
-            raise InputError(f"{path} does not say its task and seed: delete it and run the stage that makes it again")
-        task, seed = str(provenance["task"]), int(provenance["seed"])
-        if (task, seed) in parts[name]:
-            raise InputError(f"{path} is a second {name} table of task {task}, seed {seed}: give each once")
-        parts[name][task, seed] = read_table(path, CONTRACTS[name]).to_pandas().assign(task=task, seed=seed)
-    for name, found in parts.items():
-        if not found:
+    found = read_joined(paths, [CONTRACTS[name] for name in names], "this figure")
+    for name in names:
+        if name not in found:
             raise InputError(f"this figure reads the table {name}, and none is given: name its files")
-    return {name: pd.concat(found.values(), ignore_index=True) for name, found in parts.items()}
+    return found

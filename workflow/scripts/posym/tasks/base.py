@@ -164,22 +164,31 @@ class Task(ABC):
         padded[:, : hops + 1] = path
         return Sequences(tokens, answer, np.full(count, hops), answer_slot, padded)
 
-    def extend(self, random: np.random.Generator, sequences: Sequences, extra: int, prefix: Array) -> Array:
+    def extend(
+        self,
+        random: np.random.Generator,
+        sequences: Sequences,
+        extra: int,
+        prefix: Array,
+        allowed: NDArray[np.bool_] | None = None,
+    ) -> Array:
         """Prepend `extra` target-type tokens: tokens [row, extra + slot], the core untouched at the end (paper section 5).
 
-        Rows with the same number in `prefix` [row] get the same extra tokens, drawn from what all of them allow. Generators
-        in the same state give a shorter prefix that is the beginning of a longer one.
+        Rows with the same number in `prefix` [row] get the same extra tokens, drawn from what all of them allow: `allowed`
+        [row, vocabulary], or `fillers` where it is not given. Generators in the same state give a shorter prefix that is
+        the beginning of a longer one.
         """
         groups, row_group = np.unique(prefix, return_inverse=True)
-        allowed = np.ones((len(groups), len(self.vocabulary.tokens)), dtype=bool)
-        np.logical_and.at(allowed, row_group, self.fillers(sequences))
-        if not allowed.any(axis=1).all():
+        by_row = self.fillers(sequences) if allowed is None else allowed
+        by_group = np.ones((len(groups), len(self.vocabulary.tokens)), dtype=bool)
+        np.logical_and.at(by_group, row_group, by_row)
+        if not by_group.any(axis=1).all():
             raise InputError(f"task {self.name}: sequences that share a prefix leave no token free for it")
         drawn = random.random(
             (extra, len(groups))
         ).T  # token by token, so that fewer extra tokens are the first of more
-        choice = (drawn * allowed.sum(axis=1, keepdims=True)).astype(np.int64)
-        ranked = np.argsort(~allowed, axis=1, kind="stable")  # the allowed ids first, in order
+        choice = (drawn * by_group.sum(axis=1, keepdims=True)).astype(np.int64)
+        ranked = np.argsort(~by_group, axis=1, kind="stable")  # the allowed ids first, in order
         extra_tokens = np.take_along_axis(ranked, choice, axis=1)
         return np.concatenate([extra_tokens[row_group], sequences.tokens], axis=1)
 
