@@ -24,13 +24,15 @@ PLANNING = "planning"  # the controller, while no job runs
 IN_USE = "is in use by another process that trains this model"
 
 
-def jobs(checkout: Checkout) -> list[tuple[psutil.Process, str]]:
-    """The scripts that run in this checkout, and in no other folder of the machine, each with its phase."""
+def jobs(checkout: Checkout, group: int | None = None) -> list[tuple[psutil.Process, str]]:
+    """The scripts that run in this checkout, each with its phase; only those of one process group, where that is given."""
     found = []
     for process in psutil.process_iter():
-        with contextlib.suppress(psutil.Error):
+        with contextlib.suppress(psutil.Error, ProcessLookupError):
             words = process.cmdline()
-            if len(words) > 1 and words[1].startswith("workflow/scripts/") and Path(process.cwd()) == checkout.folder:
+            if len(words) < 2 or not words[1].startswith("workflow/scripts/"):
+                continue
+            if Path(process.cwd()) == checkout.folder and group in (None, os.getpgid(process.pid)):
                 found.append((process, PHASES.get(Path(words[1]).stem, "mechanism")))
     return found
 
@@ -60,8 +62,9 @@ class Supervisor:
         log = self.checkout.folder / f"attempt-{self.attempts}.txt"
         with log.open("w") as file:
             process = self.checkout.start("--cores", "2", *self.targets, start_new_session=True, stdout=file)
-        killed = self._disturb(process)
-        process.wait()
+        killed = False
+        while process.poll() is None:
+            killed = self._disturb(process) or killed
         if killed or process.returncode == 0:
             return process.returncode == 0
         # An orphan of a killed controller may still be training; nothing else may stop a run that nobody disturbed.
@@ -78,11 +81,11 @@ class Supervisor:
         """Wait for a phase that is still to be hit, then for a random time, and kill; false where the run ends first."""
         fewest = min(self.kills_of(victim) for victim in VICTIMS)
         victim = self.random.choice([victim for victim in VICTIMS if self.kills_of(victim) == fewest])
-        delay, late, planning = self.random.uniform(0, 2), self.random.random() < 0.5, self._left(PLANNING) > 0
+        delay, late, planning = self.random.uniform(0, 1), self.random.random() < 0.5, self._left(PLANNING) > 0
         started = time.monotonic()
         while process.poll() is None:
             time.sleep(0.1)  # looking at all processes of a machine is work
-            running = jobs(self.checkout)
+            running = jobs(self.checkout, process.pid)
             wanted = {phase for _, phase in running if self._left(phase) > 0}
             if not wanted and not (planning and not running and time.monotonic() > started + delay):
                 continue
@@ -104,7 +107,7 @@ class Supervisor:
         return any((self.checkout.folder / "results" / "tiny" / "resume").glob("*/*/state.safetensors"))
 
     def _kill(self, process: subprocess.Popen[str], victim: str) -> bool:
-        running = jobs(self.checkout)
+        running = jobs(self.checkout, process.pid)  # and not an orphan, whose end would disturb nothing
         if victim == "job" and not running:
             return False
         job, phase = self.random.choice(running) if running else (None, PLANNING)
