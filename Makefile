@@ -1,15 +1,15 @@
 # make run    the quick experiment, in .venv (made where it is missing)
 # make test   all checks: format, lint, types, tests
-# make rigs   the tests that start a SLURM or make all conda environments
 # make pin PACKAGE=numpy==2.5.0   one version of a package, everywhere it is pinned
 PYTHON ?= python3.11
 CORES ?= all
-WORKERS ?= 2
+# Workers of the tests: one more than two cores, since the tests that go through a SLURM mostly wait.
+WORKERS ?= 3
 BIN := .venv/bin
 # Stages call `python`: it has to be the environment's own.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: run test format lint types tests rigs pin clean
+.PHONY: run test format lint types tests pin clean
 
 run: $(BIN)/.run
 	snakemake --cores $(CORES) --configfile workflow/config/quick.yaml
@@ -29,11 +29,8 @@ types: $(BIN)/.test
 	mypy
 
 tests: $(BIN)/.test
-	pytest --numprocesses $(WORKERS) --dist worksteal -m "not browser and not slurm and not environments"
+	pytest --numprocesses $(WORKERS) -m "not browser"
 	pytest -m browser
-
-rigs: $(BIN)/.test
-	pytest -m "slurm or environments"
 
 pin:
 	@$(PYTHON) workflow/tools/pin.py '$(PACKAGE)'

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Generator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
 import torch
+from filelock import FileLock
+from xdist.scheduler import LoadScopeScheduling
 
 import needs
 from posym.tasks import make_task
@@ -39,11 +41,16 @@ def checkout_once(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
 
 
 @pytest.fixture(scope="session")
-def finished_once(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
-    """The tiny experiment, run to its end; tests that change it take `finished`."""
-    made = copy_workflow(tmp_path_factory.mktemp("finished") / "checkout")
-    made.run("--cores", "2")
-    return made
+def finished_once(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Checkout:
+    """The tiny experiment, run to its end once for all workers; tests that change it take `finished`."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base if worker_id == "master" else base.parent) / "finished"
+    with FileLock(f"{folder}.lock"):
+        if not folder.exists():
+            made = copy_workflow(tmp_path_factory.mktemp("unfinished") / "checkout")
+            made.run("--cores", "2")
+            made.folder.rename(folder)
+    return Checkout(folder)
 
 
 @pytest.fixture
@@ -51,6 +58,20 @@ def finished(finished_once: Checkout, tmp_path: Path) -> Checkout:
     """A copy of the finished tiny experiment to play with."""
     shutil.copytree(finished_once.folder, tmp_path / "checkout", symlinks=True)
     return Checkout(tmp_path / "checkout")
+
+
+class ByFile(LoadScopeScheduling):
+    """The tests of a file go to one worker; so do all that share a SLURM or the rules' environments."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        path = PurePosixPath(nodeid.partition("::")[0])
+        return path.parent.name if path.parent.name in ("cluster", "environments") else str(path)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
+    """For every `pytest --numprocesses`. Marks of `--dist loadgroup` would do, but do not reach the scheduler with pytest 9.2."""
+    return ByFile(config, log)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -82,6 +82,8 @@ def test_results_are_those_of_a_run_without_a_cluster(submitted: Checkout, finis
     # The cluster gave each training a GPU that PyTorch does not see: `device: auto` then trains on the CPU, and says so.
     for path in submitted.folder.glob("results/tiny/models/*/*/manifest.json"):
         assert json.loads(path.read_text())["device"] == "cpu"
+    for path in submitted.folder.glob("results/tiny/logs/training.*.log"):
+        assert "this job was given GPU " in path.read_text()
 
 
 def test_logs_lie_with_the_results_and_nowhere_else(submitted: Checkout) -> None:
