@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Generator
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -14,10 +17,11 @@ from filelock import FileLock
 from xdist.scheduler import LoadScopeScheduling
 
 import needs
+from conda_runs import RIG
 from posym.tasks import make_task
 from posym.tasks.base import Task
 from small import ALPHABETS, SIZES
-from workflow_runs import Checkout, copy_workflow
+from workflow_runs import Checkout, Environment, copy_workflow
 
 torch.set_num_threads(1)
 
@@ -53,11 +57,26 @@ def finished_once(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> C
     return Checkout(folder)
 
 
+@pytest.fixture(scope="session")
+def conda(tmp_path_factory: pytest.TempPathFactory) -> Environment:
+    """What Snakemake needs to find the conda of tests/rigs/conda, and nothing of the host's Python."""
+    folder = tmp_path_factory.mktemp("conda")
+    printed = subprocess.run(
+        [sys.executable, RIG / "rig.py", folder], check=True, capture_output=True, text=True
+    ).stdout
+    (alias,) = re.findall(r'CONDA_CHANNEL_ALIAS="(.+)"', printed)
+    path = f"{folder / 'bin'}:{os.defpath}"  # the system's tools, but no environment of this Python's
+    return {"PATH": path, "CONDA_CHANNEL_ALIAS": alias, "PYTHONPATH": None, "VIRTUAL_ENV": None}
+
+
 @pytest.fixture
 def finished(finished_once: Checkout, tmp_path: Path) -> Checkout:
     """A copy of the finished tiny experiment to play with."""
     shutil.copytree(finished_once.folder, tmp_path / "checkout", symlinks=True)
     return Checkout(tmp_path / "checkout")
+
+
+LONG = ("cluster", "environments", "faults", "workflow")  # folders whose tests take minutes
 
 
 class ByFile(LoadScopeScheduling):
@@ -71,11 +90,16 @@ class ByFile(LoadScopeScheduling):
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
     """For every `pytest --numprocesses`. Marks of `--dist loadgroup` would do, but do not reach the scheduler with pytest 9.2."""
+    config.option.loadscopereorder = False  # the longest are first already, and not those with most tests
     return ByFile(config, log)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what this machine cannot run; in CI that fails, except for want of a GPU, which nobody can install."""
+    """Leave out what this machine cannot run; in CI that fails, except for want of a GPU, which nobody can install.
+
+    The longest come first, so that no worker is left with one of them in the end.
+    """
+    items.sort(key=lambda item: item.path.parent.name not in LONG)
     missing = {marker: reason for marker, find in needs.NEEDS.items() if (reason := find())}
     left_out = []
     for item in items:

@@ -85,11 +85,12 @@ def wait_until(what: str, condition: Callable[[], Any], seconds: float = 600, ev
     return value
 
 
-def set_up_site(checkout: Checkout) -> Checkout:
-    """Edit the profile as its lines marked SITE say, for the test cluster: no accounts, GPUs of no type, and no conda."""
+def set_up_site(checkout: Checkout, with_conda: bool = False) -> Checkout:
+    """Edit the profile as its lines marked SITE say, for the test cluster: no accounts, GPUs of no type; most without conda."""
     for partition in ("cpu", "gpu"):
         checkout.edit(PROFILE, f'# slurm_partition: "{partition}"', f'slurm_partition: "{partition}"')
-    checkout.edit(PROFILE, "software-deployment-method: conda\n", "")
+    if not with_conda:
+        checkout.edit(PROFILE, "software-deployment-method: conda\n", "")
     checkout.edit(PROFILE, "before-status-checks: 30", "before-status-checks: 5")
     return checkout
 

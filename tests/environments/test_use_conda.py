@@ -10,23 +10,20 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import yaml
 
+from conda_runs import ENVIRONMENTS, content, prefixes, witnesses, witness_in
 from workflow_runs import ROOT, Checkout, Environment, copy_workflow
 
 pytestmark = pytest.mark.environments
 EVERY = bool(os.environ.get("POSYM_ALL_ENVIRONMENTS"))
 LANGUAGE_MODELS = ("onehop", "llm_model", "llm_games", "llm_heads", "llm_figures")
-ENVIRONMENTS = [path.stem for path in sorted((ROOT / "envs").glob("*.yaml"))]
 CONDA = ("--use-conda", "--cores", "2")
 IMPORT_NAMES = {"PyYAML": "yaml", "inspect-ai": "inspect_ai"}
-WITNESS = ROOT / "tests" / "rigs" / "conda" / "witness.py"
 LOOK = """
 import importlib.metadata, importlib.util, json, sys
 packages, modules = map(json.loads, sys.argv[1:])
@@ -34,17 +31,6 @@ specs = {name: importlib.util.find_spec(name) for name in modules}
 versions = {name: importlib.metadata.version(name) for name in packages}
 print(json.dumps([versions, {name: spec and spec.origin for name, spec in specs.items()}]))
 """
-
-
-@pytest.fixture(scope="session")
-def conda(tmp_path_factory: pytest.TempPathFactory) -> Environment:
-    """What Snakemake needs to find the rig's conda, and nothing of the host's Python."""
-    folder = tmp_path_factory.mktemp("conda")
-    rig = ROOT / "tests" / "rigs" / "conda" / "rig.py"
-    printed = subprocess.run([sys.executable, rig, folder], check=True, capture_output=True, text=True).stdout
-    (alias,) = re.findall(r'CONDA_CHANNEL_ALIAS="(.+)"', printed)
-    path = f"{folder / 'bin'}:{os.defpath}"  # the system's tools, but no environment of this Python's
-    return {"PATH": path, "CONDA_CHANNEL_ALIAS": alias, "PYTHONPATH": None, "VIRTUAL_ENV": None}
 
 
 @pytest.fixture(scope="session")
@@ -56,28 +42,7 @@ def ran(conda: Environment, tmp_path_factory: pytest.TempPathFactory) -> tuple[C
         different = {content(name) for name in (*LANGUAGE_MODELS, "scorecard", "report")}
         assert made.count("Creating conda environment") == len(different)
     checkout.run(*CONDA, "--conda-create-envs-only", environment=conda)
-    for prefix in prefixes(checkout).values():
-        shutil.copyfile(WITNESS, prefix / "lib" / "python3.11" / "site-packages" / "sitecustomize.py")
-    (checkout.folder / "witness").mkdir()
-    witness = {"POSYM_WITNESS": str(checkout.folder / "witness")}
-    return checkout, checkout.run(*CONDA, environment=conda | witness)
-
-
-def content(name: str) -> str:
-    """What an environment file says."""
-    return (ROOT / "envs" / f"{name}.yaml").read_text()
-
-
-def prefixes(checkout: Checkout) -> dict[str, Path]:
-    """The folder of each environment that Snakemake made here, by the name of its file."""
-    folders = {}
-    names: dict[str, list[str]] = {}
-    for name in ENVIRONMENTS:
-        names.setdefault(content(name), []).append(name)
-    for copy in (checkout.folder / ".snakemake" / "conda").glob("*.yaml"):
-        for name in names.get(copy.read_text(), []):
-            folders[name] = copy.with_suffix("")
-    return folders
+    return checkout, checkout.run(*CONDA, environment=conda | witness_in(checkout))
 
 
 def test_every_rule_ran_in_an_environment_of_its_own(ran: tuple[Checkout, str]) -> None:
@@ -104,15 +69,12 @@ def test_every_job_took_all_its_modules_from_its_own_environment(ran: tuple[Chec
     """As each process said when it ended: its interpreter is its rule's, and no module came from elsewhere on this machine."""
     checkout, _ = ran
     made, rules = prefixes(checkout), scripts()
-    workflow = os.path.realpath(checkout.folder / "workflow" / "scripts")
     jobs = []
-    for path in (checkout.folder / "witness").iterdir():
-        said = json.loads(path.read_text())
-        places = (f"{said['prefix']}/", f"{workflow}/")
-        assert [file for file in said["files"] if not file.startswith(places)] == [], said["script"]
-        if rule := rules.get(Path(said["script"]).name):  # and not a process that a stage started
+    for script, prefix, foreign in witnesses(checkout):
+        assert foreign == [], script
+        if rule := rules.get(script):  # and not a process that a stage started
             jobs.append(rule)
-            assert said["prefix"] == os.path.realpath(made[rule]), rule
+            assert prefix == made[rule].resolve(), rule
     assert set(jobs) == set(ENVIRONMENTS) - set(LANGUAGE_MODELS)
     assert len(jobs) == len(list((checkout.folder / "results" / "tiny" / "logs").iterdir()))
 
