@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from conda_runs import prefixes, witnesses, witness_in
+from conda_runs import prefixes, witness_in, witnesses
 from slurm_runs import WITH_PROFILE, jobs_of
 from workflow_runs import Checkout, Environment
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from conda_runs import ENVIRONMENTS, content, prefixes, witnesses, witness_in
+from conda_runs import ENVIRONMENTS, content, prefixes, witness_in, witnesses
 from workflow_runs import ROOT, Checkout, Environment, copy_workflow
 
 pytestmark = pytest.mark.environments
