@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from posym.devices import choose_device
+from posym.devices import choose_device, log
 from posym.errors import InputError
 
 
@@ -34,6 +34,7 @@ def test_the_device_and_the_warning(
     warned: bool,
 ) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: seen)
+    monkeypatch.setattr(log, "propagate", True)  # a job's own logging turns it off
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     if given is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", given)

@@ -13,9 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 ROOT = Path(__file__).parents[1]
 Environment = dict[str, str | None]
 NOTHING: Environment = {}
+FEW_FIGURES = ["accuracy", "length"]
 PARTS = ("Snakefile", "config.yaml", "workflow", "envs", "profiles")
 
 
@@ -79,6 +82,14 @@ class Checkout:
                     content = re.sub(rb'"wall_seconds": [0-9.]+', b"", content)
                 found[name] = hashlib.sha256(content).hexdigest()
         return found
+
+
+def with_few_figures(checkout: Checkout) -> Checkout:
+    """The tiny experiment with two figures only: each is a job of the same rule."""
+    path = checkout.folder / "workflow" / "config" / "tiny.yaml"
+    tiny = yaml.safe_load(path.read_text())
+    path.write_text(yaml.safe_dump(tiny | {"figures": tiny["figures"] | {"names": FEW_FIGURES}}))
+    return checkout
 
 
 def copy_workflow(folder: Path) -> Checkout:

@@ -10,22 +10,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import yaml
 
 from slurm_runs import WITH_PROFILE, jobs_of
-from workflow_runs import ROOT, Checkout, copy_workflow
+from workflow_runs import FEW_FIGURES, ROOT, Checkout, copy_workflow, with_few_figures
 
 pytestmark = pytest.mark.slurm
-FEW_FIGURES = {"names": ["accuracy", "length"]}  # each is a job of the same rule
 
 
 @pytest.fixture(scope="module")
 def submitted(join_cluster: Callable[[Checkout], Checkout], tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     """The tiny experiment with few figures, run on the cluster."""
-    made = join_cluster(copy_workflow(tmp_path_factory.mktemp("submitted") / "checkout"))
-    path = made.folder / "workflow" / "config" / "tiny.yaml"
-    tiny = yaml.safe_load(path.read_text())
-    path.write_text(yaml.safe_dump(tiny | {"figures": tiny["figures"] | FEW_FIGURES}))
+    made = with_few_figures(join_cluster(copy_workflow(tmp_path_factory.mktemp("submitted") / "checkout")))
     made.run(*WITH_PROFILE)
     return made
 
@@ -53,7 +48,7 @@ def test_every_job_is_submitted_once_and_succeeds(submitted: Checkout) -> None:
     assert max(Counter((job.rule, job.wildcards) for job in jobs).values()) == 1
     made = submitted.jobs("--cores", "2", "--forceall")
     assert Counter(job.rule for job in jobs) == made
-    assert made["figures"] == len(FEW_FIGURES["names"])
+    assert made["figures"] == len(FEW_FIGURES)
 
 
 def test_every_job_asks_for_what_its_rule_says(submitted: Checkout) -> None:

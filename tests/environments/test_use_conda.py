@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from conda_runs import ENVIRONMENTS, content, prefixes, witness_in, witnesses
-from workflow_runs import ROOT, Checkout, Environment, copy_workflow
+from workflow_runs import ROOT, Checkout, Environment, copy_workflow, with_few_figures
 
 pytestmark = pytest.mark.environments
 EVERY = bool(os.environ.get("POSYM_ALL_ENVIRONMENTS"))
@@ -35,8 +35,8 @@ print(json.dumps([versions, {name: spec and spec.origin for name, spec in specs.
 
 @pytest.fixture(scope="session")
 def ran(conda: Environment, tmp_path_factory: pytest.TempPathFactory) -> tuple[Checkout, str]:
-    """The tiny experiment, each rule in its own environment, and what Snakemake printed."""
-    checkout = copy_workflow(tmp_path_factory.mktemp("in-environments") / "checkout")
+    """The tiny experiment with few figures, each rule in its own environment, and what Snakemake printed."""
+    checkout = with_few_figures(copy_workflow(tmp_path_factory.mktemp("in-environments") / "checkout"))
     if EVERY:
         made = checkout.run(*CONDA, "--conda-create-envs-only", config="llm-local", environment=conda)
         different = {content(name) for name in (*LANGUAGE_MODELS, "scorecard", "report")}
