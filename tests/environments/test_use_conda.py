@@ -1,14 +1,12 @@
 """`snakemake --use-conda` for real: every environment is solved, installed, activated, and enough for its stage.
 
 The conda is the one of tests/rigs/conda. Snakemake runs without the host's programs on its path, so that a stage's `python` is
-the one of its environment or none. Which rules are covered is said by the experiment: tiny has all stages but the language
-models', whose environments are made with the others by `POSYM_ALL_ENVIRONMENTS=1 pytest tests/environments`.
+the one of its environment or none. All environments are made; tiny then runs every stage but the language models'.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 from pathlib import Path
@@ -20,7 +18,6 @@ from conda_runs import ENVIRONMENTS, content, prefixes, witness_in, witnesses
 from workflow_runs import ROOT, Checkout, Environment, copy_workflow, with_few_figures
 
 pytestmark = pytest.mark.environments
-EVERY = bool(os.environ.get("POSYM_ALL_ENVIRONMENTS"))
 LANGUAGE_MODELS = ("onehop", "llm_model", "llm_games", "llm_heads", "llm_figures")
 CONDA = ("--use-conda", "--cores", "2")
 IMPORT_NAMES = {"PyYAML": "yaml", "inspect-ai": "inspect_ai"}
@@ -37,21 +34,19 @@ print(json.dumps([versions, {name: spec and spec.origin for name, spec in specs.
 def ran(conda: Environment, tmp_path_factory: pytest.TempPathFactory) -> tuple[Checkout, str]:
     """The tiny experiment with few figures, each rule in its own environment, and what Snakemake printed."""
     checkout = with_few_figures(copy_workflow(tmp_path_factory.mktemp("in-environments") / "checkout"))
-    if EVERY:
-        made = checkout.run(*CONDA, "--conda-create-envs-only", config="llm-local", environment=conda)
-        different = {content(name) for name in (*LANGUAGE_MODELS, "scorecard", "report")}
-        assert made.count("Creating conda environment") == len(different)
-    checkout.run(*CONDA, "--conda-create-envs-only", environment=conda)
+    for config in ("llm-local", "tiny"):
+        checkout.run(*CONDA, "--conda-create-envs-only", config=config, environment=conda)
     return checkout, checkout.run(*CONDA, environment=conda | witness_in(checkout))
 
 
 def test_every_rule_ran_in_an_environment_of_its_own(ran: tuple[Checkout, str]) -> None:
     checkout, printed = ran
     made = prefixes(checkout)
-    wanted = set(ENVIRONMENTS) - (set() if EVERY else set(LANGUAGE_MODELS))
-    assert {content(name) for name in made} == {content(name) for name in wanted}  # files that are alike share one
+    assert set(made) == set(ENVIRONMENTS)
+    assert len(set(made.values())) == len({content(name) for name in ENVIRONMENTS})  # files that are alike share one
+    assert "Creating conda environment" not in printed
     jobs = re.findall(r"^Activating conda environment: (\S+)$", printed, re.MULTILINE)
-    assert {Path(job).name for job in jobs} >= {made[name].name for name in wanted - set(LANGUAGE_MODELS)}
+    assert {Path(job).name for job in jobs} == {made[name].name for name in set(ENVIRONMENTS) - set(LANGUAGE_MODELS)}
     assert len(jobs) == len(list((checkout.folder / "results" / "tiny" / "logs").iterdir()))
     assert (checkout.folder / "results" / "tiny" / "scorecard.json").exists()
 
@@ -82,19 +77,16 @@ def test_every_job_took_all_its_modules_from_its_own_environment(ran: tuple[Chec
 @pytest.mark.parametrize("name", ENVIRONMENTS)
 def test_an_environment_holds_its_pins_and_nothing_heavy_besides(ran: tuple[Checkout, str], name: str) -> None:
     """Every package that the file names lies in the environment's own folder; torch only where it is named."""
-    made = prefixes(ran[0])
-    if name not in made:
-        assert name in LANGUAGE_MODELS
-        return
+    prefix = prefixes(ran[0])[name]
     pins = dict(pin.split("==") for pin in yaml.safe_load(content(name))["dependencies"][-1]["pip"])
     heavy = {"torch", "transformers", "datasets", "matplotlib", "snakemake"}
     modules = {IMPORT_NAMES.get(package, package) for package in pins}
-    python = made[name] / "bin" / "python"
-    clean = {"PATH": str(python.parent), "HOME": str(made[name])}
+    python = prefix / "bin" / "python"
+    clean = {"PATH": str(python.parent), "HOME": str(prefix)}
     command = [python, "-c", LOOK, json.dumps(list(pins)), json.dumps(list(modules | heavy))]
     versions, found = json.loads(subprocess.check_output(command, text=True, env=clean))
     for module in modules:
-        assert Path(found[module]).is_relative_to(made[name]), module
+        assert Path(found[module]).is_relative_to(prefix), module
     for module in heavy - modules - ({"datasets"} if "inspect_ai" in modules else set()):
         assert found[module] is None, f"envs/{name}.yaml brings {module}, which it does not name"
     for package, version in pins.items():
