@@ -19,6 +19,8 @@ ROOT = Path(__file__).parents[1]
 Environment = dict[str, str | None]
 NOTHING: Environment = {}
 FEW_FIGURES = ["accuracy", "length"]
+# Where it is told how long a training took, and how.
+WALL_TIMES = {"manifest.json": rb'"wall_seconds": [0-9.]+', "report.html": rb"<td>(\d+ min )?\d+ s</td>"}
 PARTS = ("Snakefile", "config.yaml", "workflow", "envs", "profiles")
 
 
@@ -78,8 +80,9 @@ class Checkout:
                 if path.is_dir() or ".partial" in name or name.startswith((f"{top}/logs/", f"{top}/benchmarks/")):
                     continue
                 content = path.read_bytes()
-                if path.name == "manifest.json":  # how long a training took is told there
-                    content = re.sub(rb'"wall_seconds": [0-9.]+', b"", content)
+                for kind, told in WALL_TIMES.items():
+                    if path.name == kind:
+                        content = re.sub(told, b"", content)
                 found[name] = hashlib.sha256(content).hexdigest()
         return found
 

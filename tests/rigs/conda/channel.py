@@ -112,7 +112,10 @@ def python_package(python: Path) -> tuple[Package, Path]:
     package.files[program] = (relocatable(library.parents[1] / program), 0o755)
     package.links |= {"bin/python": f"python{short}", "bin/python3": f"python{short}"}
     if about["shared"]:
-        package.files[f"lib/{about['shared']}"] = (relocatable(Path(about["folder"]) / about["shared"]), 0o755)
+        shared = library.parent / about["shared"]  # a Python that was moved still names the folder it was built for
+        if not shared.exists():
+            shared = Path(about["folder"]) / about["shared"]
+        package.files[f"lib/{about['shared']}"] = (relocatable(shared), 0o755)
     for path in sorted(library.rglob("*")):
         inside = path.relative_to(library)
         skipped = SKIPPED & set(inside.parts) or inside.parts[0].startswith("config-")
