@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import logging
+
 import pytest
 import torch
 
-from posym.devices import choose_device, log
+from posym import devices
+from posym.devices import choose_device
 from posym.errors import InputError
 
 
@@ -34,7 +37,9 @@ def test_the_device_and_the_warning(
     warned: bool,
 ) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: seen)
-    monkeypatch.setattr(log, "propagate", True)  # a job's own logging turns it off
+    fresh = logging.Logger("posym")  # another test may have left the shared one silent
+    fresh.addHandler(caplog.handler)
+    monkeypatch.setattr(devices, "log", fresh)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     if given is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", given)
