@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from posym import devices
+from posym import job
 from posym.devices import choose_device
 from posym.errors import InputError
 
@@ -35,7 +35,7 @@ def test_the_device_and_the_warning(
 ) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: seen)
     said: list[str] = []  # whatever another test in this process did to logging
-    monkeypatch.setattr(devices.log, "warning", lambda message, *values: said.append(message % values))
+    monkeypatch.setattr(job.log, "warning", lambda message, *values: said.append(message % values))
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     if given is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", given)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 import os
 
 import torch
 
+from posym import job
 from posym.errors import InputError
-
-log = logging.getLogger("posym")
 
 
 def choose_device(wanted: str) -> str:
@@ -24,7 +22,7 @@ def choose_device(wanted: str) -> str:
         )
     given = os.environ.get("CUDA_VISIBLE_DEVICES", "")
     if wanted == "auto" and not available and given not in ("", "-1", "NoDevFiles"):
-        log.warning(
+        job.log.warning(
             "this job was given GPU %s, but PyTorch %s sees none and computes on the CPU: compare its CUDA version with the "
             "node's driver, or write device: cuda to fail instead",
             given,
