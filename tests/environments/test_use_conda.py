@@ -100,7 +100,8 @@ def test_a_second_run_makes_nothing(ran: tuple[Checkout, str], conda: Environmen
 
 
 @pytest.mark.parametrize(
-    ("rule", "package", "module"), [("figures", "scipy==", "scipy"), ("report", "jinja2==", "jinja2")]
+    ("rule", "package", "module"),
+    [("figures", "scipy==", "scipy"), ("report", "jinja2==", "jinja2"), ("datasets", "datasets==", "datasets")],
 )
 def test_a_package_missing_from_an_environment_is_named(
     ran: tuple[Checkout, str], conda: Environment, rule: str, package: str, module: str
@@ -117,5 +118,5 @@ def test_a_package_missing_from_an_environment_is_named(
         assert "Traceback" not in printed
     finally:
         file.write_text(before)
-    checkout.run(*CONDA, environment=conda)
+    checkout.run(*CONDA, "--until", rule, environment=conda)  # made again as it was, so that nothing after it is
     assert "Nothing to be done" in checkout.run(*CONDA, environment=conda)
